@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package roced is software RoCEv2 for any Linux network interface: XDP steers RoCEv2 packets
 // into AF_XDP rings, an engine in Go does what an RDMA card does, and programs use a verbs API.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bpf steers RoCEv2 packets past the network stack. It has an XDP program in C, the
 // program's tables, and the loader.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bpf
 
 // The kernel's headers include <asm/types.h>, which Debian keeps in a folder named

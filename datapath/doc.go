@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package datapath implements the engine of a card: it moves datagrams, and the packets of connections, between queues
 // in shared memory and a network link.
 //

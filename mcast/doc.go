@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mcast implements the rules of multicast groups: their names, and the queue pairs attached
 // to them. It does no input or output.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verbs implements the RDMA verbs for Go programs. Its names are those of libibverbs in Go's spelling:
 // ibv_post_send(3) is QP.PostSend, and IBV_WC_SUCCESS is WCSuccess. docs/VERBS.md lists every name.
 //

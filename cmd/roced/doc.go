@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command roced implements RoCEv2 in software for any Linux NIC. See "roced help".
 //
 //	main.go     the list of subcommands

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conn implements the requester and the responder of a connection (RC, UC, XRC) as state machines. Their inputs
 // are requests, packets and the current time; their outputs are packets, completions and drop reasons.
 //

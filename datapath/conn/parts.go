@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package conn
 
 // parts divides the response to a READ into parts, each of which is requested by a separate packet. The size of a part

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package flight limits the packets in flight of each connection of a card. It is a state machine: its inputs are the
 // packets that connections send, the responses of their peers, and the current time; its outputs are limits and grants.
 //

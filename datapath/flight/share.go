@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package flight
 
 // Condition is the state of a connection that determines its share.

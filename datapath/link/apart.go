@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package link
 
 // Relay copies a frame for another link to send; false if that link has no room.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package link implements the port of a card, which receives and sends the engine's frames.
 //
 //	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP            AF_XDP sockets of an interface, and

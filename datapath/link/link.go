@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package link
 
 // maxBurst is the maximum number of frames of one Receive of an XDP link or a Port.

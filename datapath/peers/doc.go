@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package peers connects the engines of one card: it passes packets from the engine that has them to the engine that
 // serves their queue pair.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package region implements the registered memory of a session: the objects of its keys, and the bytes that a request
 // or a packet may access with them.
 //

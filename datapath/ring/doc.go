@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ring defines the memory that a program and the card share: send queues, receive queues, completion queues and
 // the doorbell. It is the interface at the trust boundary, both embedded (Go memory) and over the service (a memfd).
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory that a program and a roced card share: the layouts of queues and entries, and the
  * numbers in them, for libraries in C and other languages. Package ring defines the same in Go; a

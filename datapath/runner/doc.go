@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package runner decides which goroutine runs rounds of work: a worker, a program that polls or posts, or a program
 // that waits. It is independent of the work in a round.
 //

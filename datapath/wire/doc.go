@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wire defines the packet formats of RoCEv2 and the types of their fields (QPN, PSN, QKey,
 // PKey, GID).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package wire
 
 // Meaning describes an operation and its place in a message, as bits.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package xsk opens AF_XDP sockets: rings that the kernel and this process share, to receive and
 // send Ethernet frames without a copy into Go memory.
 //

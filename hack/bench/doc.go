@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench measures roced beside the kernel's UDP and raw AF_XDP, in one run,
 // on one veth pair between two namespaces, and prints the ratios. "make bench" runs it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command beside runs hack/bench of this tree and of an earlier revision in turns, and says which cases have become
 // slower:
 //

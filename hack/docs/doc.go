@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command docs builds the documentation site from the repository's Markdown: make docs.
 //
 //	main.go      the command line, the steps

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Interop tests roced against an independent peer: the kernel's Soft-RoCE (rdma_rxe) in a virtual
 // machine, with the unmodified programs of rdma-core and perftest, and pyverbs.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -9,7 +11,7 @@ import (
 
 // writeConstants writes the part of package ib: types, constants, names.
 func writeConstants(b *bytes.Buffer, kinds []kind) {
-	fmt.Fprintf(b, "// %s\n\npackage ib\n", generated)
+	fmt.Fprintf(b, "// %s\n\n// %s\n\npackage ib\n", licence, generated)
 	for _, k := range kinds {
 		b.WriteString("\n")
 		comment(b, k.comment)
@@ -58,7 +60,7 @@ func aliasesIn(pkg string) func(*bytes.Buffer, []kind) {
 }
 
 func writeAliases(b *bytes.Buffer, pkg string, kinds []kind) {
-	fmt.Fprintf(b, "// %s\n\npackage %s\n\nimport \"github.com/roced/roced/verbs/ib\"\n\n", generated, pkg)
+	fmt.Fprintf(b, "// %s\n\n// %s\n\npackage %s\n\nimport \"github.com/roced/roced/verbs/ib\"\n\n", licence, generated, pkg)
 	b.WriteString("// Types of package ib, whose values are below.\ntype (\n")
 	for i, k := range kinds {
 		if i > 0 {

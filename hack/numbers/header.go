@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,7 +10,7 @@ import (
 
 // writeHeader writes the enumerations for C.
 func writeHeader(b *bytes.Buffer, kinds []kind) {
-	fmt.Fprintf(b, "/* %s\n *\n", generated)
+	fmt.Fprintf(b, "/* %s */\n/* %s\n *\n", licence, generated)
 	b.WriteString(" * The numbers of libibverbs and librdmacm; where they have none, those of the kernel's ib_verbs.h.\n */\n")
 	b.WriteString("#ifndef ROCED_NUMBERS_H\n#define ROCED_NUMBERS_H\n")
 	for _, k := range kinds {
@@ -39,7 +41,7 @@ func cValue(value string) string {
 
 // writeTheirs writes assertions that libibverbs' numbers are these.
 func writeTheirs(b *bytes.Buffer, kinds []kind) {
-	fmt.Fprintf(b, "/* %s\n *\n * To be compiled after numbers.h and infiniband/verbs.h. */\n", generated)
+	fmt.Fprintf(b, "/* %s */\n/* %s\n *\n * To be compiled after numbers.h and infiniband/verbs.h. */\n", licence, generated)
 	for _, k := range kinds {
 		for _, n := range k.numbers {
 			if ours, theirs := k.c(&n); theirs != "" {

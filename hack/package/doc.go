@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command package builds what a release has: go run ./hack/package, or make package and make image.
 //
 //	main.go       the command line, and a release: what is built, for which processors

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Platforms runs a release and all tests in virtual machines with other kernels and processors: make platforms.
 //
 //	main.go      the command line; two machines at a time

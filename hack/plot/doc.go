@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command plot draws docs/bench.json, which hack/bench wrote, into SVG files beside it. "make bench"
 // runs it after the bench, and so does
 //

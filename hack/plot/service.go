@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 // service is what programs get through the service, beside TCP, UDP and a card of their own.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 var fabricPackages = []string{"libfabric-bin", "libfabric1", "libpsm-infinipath1", "libpsm2-2", "libnuma1", "libatomic1"}

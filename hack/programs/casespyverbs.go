@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 // pyverbsCases are rdma-core's own tests. Over an in-memory network no device has an interface, which those of rdma_cm

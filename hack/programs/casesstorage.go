@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 var iscsiPackages = []string{"tgt", "libiscsi-bin", "libiscsi7", "libcunit1", "libaio1"}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command programs runs unmodified RDMA programs of Debian over roced, as user nobody, and prints a line a case.
 //
 //	server program ── libibverbs.so.1, librdmacm.so.1 ── a service ──┐

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command release builds a release with one command: make release VERSION=0.1.0 KEY=FINGERPRINT.
 //
 //	main.go        the command line, the steps

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package structure
 
 import (
@@ -17,15 +19,15 @@ func TestWhatNeedsLinuxSaysSo(t *testing.T) {
 			t.Fatalf("%s: %v", folder, err)
 		}
 		for _, name := range names {
-			want := "//go:build linux\n"
+			want := "//go:build linux"
 			switch base := path.Base(name); {
 			case base == "doc.go" || strings.HasSuffix(base, "_test.go"):
 				continue
 			case base == "other.go":
-				want = "//go:build !linux\n"
+				want = "//go:build !linux"
 			}
-			if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), want) {
-				t.Errorf("%s/%s has to begin with %s: %v", folder, path.Base(name), strings.TrimSpace(want), err)
+			if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), "// "+licence+"\n\n"+want+"\n") {
+				t.Errorf("%s/%s has to have %s below its licence: %v", folder, path.Base(name), want, err)
 			}
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capability reports the capabilities of the calling thread (capabilities(7)).
 //
 //	capability.BPF.Held()    in effect, also through CAP_SYS_ADMIN

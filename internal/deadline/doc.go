@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deadline turns the deadlines of a net.Conn into contexts.
 //
 //	d := deadline.New()

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package errno creates sentinel errors that unwrap to an errno.
 //
 //	err := errno.New("limit reached", unix.ENOMEM)

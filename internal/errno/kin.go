@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package errno
 
 // kin is an error with its own text that matches several other errors.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault contains panics: bugs in roced that a program or packet triggers. While roced works for one
 // program, a bug should end that program's session, not the service.
 //

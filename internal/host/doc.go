@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package host gives a card access to the machine's network: it enters network namespaces, queries addresses,
 // routes and neighbours of an interface, and reports changes.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package journal records a process's changes of the host, so that the next process can undo those of a
 // killed one.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lab creates network namespaces and connects them by veth pairs, or by a bridge with IGMP and MLD
 // snooping, for tests, the demo and benchmarks. It uses netlink and runs no other programs.
 //

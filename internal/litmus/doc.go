@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package litmus explores models of lock-free protocols under the memory model of ARMv8, for tests. A model is a few threads
 // of loads and stores. The package performs them in every order that the architecture allows, which tests on amd64 do not
 // show, and reports the first fault.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package t10
 
 // check compares the field of the source with the expected one and records the first difference until Forget.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package t10 implements protection information and other signatures over blocks of data, which a card
 // checks, inserts, strips or converts while it copies a message between memory and the wire.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package t10
 
 // Seek moves to an offset in the destination, in bytes, to generate a packet again. The caller must supply

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package t10
 
 // Transfer moves a message from one domain to the other in slices. A copy of a Transfer is a position to

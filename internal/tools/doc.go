@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tools lists the programs and files that builds and tests need in addition to Go, with their Debian
 // packages. Users of roced need none of them.
 //

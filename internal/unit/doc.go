@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package unit returns advice on the service's process: systemctl if systemd manages it, otherwise the
 // process itself.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package membership makes the host a member of multicast groups, so that switches forward the
 // groups' packets to it.
 //

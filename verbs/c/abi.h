@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structures of libibverbs' ABI, as programs of rdma-core 44 and later have them. Our own
  * declarations: the sizes and offsets are compared with Debian's header by a test (ctest). The numbers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of libibverbs that libibverbs.so.1 exports, as programs link them. Their versions are
  * in libibverbs.map.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection to the service: packets, and commands by their ids. Used by session.c and device lists
  * only.

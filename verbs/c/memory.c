@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The caller's memory: what each call does, page by page. */
 #define _GNU_SOURCE
 #include "memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The caller's memory. Programs register arbitrary memory, which the service must access. The process file, which the
  * service creates, is a sparse memory file as large as the address space: a registered page lies in it at the offset

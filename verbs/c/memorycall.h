@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * System calls while a page moves. The C library's functions write errno on failure, and errno may lie on
  * that page: these functions write only their result, which is negative on failure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The counts of pages: a table of three levels, of which only the used parts take memory, whatever the address space. */
 #define _GNU_SOURCE
 #include "memorystate.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that the program shares with other processes (MAP_SHARED) cannot move into the process file: the others would
  * continue to use the old pages. The service maps its own file instead, if that is in memory (a memfd, or in /dev/shm)

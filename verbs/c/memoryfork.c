@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fork. A child's writes to shared pages would reach its parent, and the parent's the child. So the child makes them
  * private before other code runs in it, as Linux copies pages pinned by a device, and the forking thread waits in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Other threads and a page that moves. A write between the copy and the new mapping would be lost, and the
  * pages at a region's ends hold strangers' data. By userfaultfd the page is write-protected, and a thread

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mappings of the process: queried from the kernel (Linux 6.11), or read from the text of
    /proc/self/maps. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages into the process file and back. In: they are copied to where they will lie in the file, by a window
  * on it, and the window is moved over them in one step, mapped as it is. Back: a private mapping of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The size of the address space depends on the processor and the kernel. On x86-64 addresses have 47 bits, and up to 56
  * if a program requests a high one in mmap(2); on arm64 39, 42, 47 or 48 bits, and up to 52.

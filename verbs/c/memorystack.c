@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that moves pages. A program may register a buffer on its stack, so that the page that moves
  * holds the frames of the very call: moves run on a stack of their own. And the kernel writes the number of

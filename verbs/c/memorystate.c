@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state: made at the start, in pages of its own. */
 #define _GNU_SOURCE
 #include "memory.h"

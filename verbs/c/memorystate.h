@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * State shared by the files of the caller's memory. All data written while pages move are in pages of our
  * own, which no program registers: the library's variables may lie beside a program's (in a statically

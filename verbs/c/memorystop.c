@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stopping the other threads, where userfaultfd cannot guard. As the C library does for setuid, and by its
  * signal, which no program can block: each thread waits in the handler until it is let go. System calls

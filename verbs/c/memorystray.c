@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mappings of the process file that are not where they were put. A program may move shared pages elsewhere
  * (realloc of a large block does, by mremap): they go on showing the file's pages of their old addresses,

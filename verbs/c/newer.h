@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exports of libraries newer than Debian 12's: buffers, shared with librdmacm. */
 #ifndef ROCED_NEWER_H
 #define ROCED_NEWER_H

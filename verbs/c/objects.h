@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libibverbs' objects: the structures that programs see, followed by private fields. */
 #ifndef ROCED_OBJECTS_H
 #define ROCED_OBJECTS_H

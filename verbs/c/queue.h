@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's half of the queues that it shares with a card: post, poll, arm, ring, resize, purge. ring.h has the
  * layouts, docs/C.md the rules; package ring is the same in Go. C11 atomics, no calls except libc, no locks: the owner

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process's session on a device of the service: the connection, commands, and the shared memory.
  *

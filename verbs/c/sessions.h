@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What session.c has for the other files of libibverbs alone. */
 #ifndef ROCED_SESSIONS_H
 #define ROCED_SESSIONS_H

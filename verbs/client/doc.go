@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package client implements provider.Provider on top of the service: an unprivileged program uses one of the service's
 // devices.
 //

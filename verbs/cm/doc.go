@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cm implements rdma_cm for programs: connection ids resolve a device and an address from IP addresses and
 // ports, and report progress by events.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compat has calls of libibverbs that only ported programs need: conversions between numbers, and calls that
 // have no effect on a software card. They check their arguments and return correct results.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hca implements the control plane of a card. A card is on a network interface (Open), on a host of an
 // in-memory network, or on a host of another network (New). Each program has a session on it, which is a
 // provider.Provider.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ib defines the values, masks and attributes of libibverbs and of the kernel's ib_verbs.h, by their names
 // there. IBV_WC_SUCCESS and IB_WC_SUCCESS are WCSuccess, ib_port_attr is PortAttr, and IB_RATE_100_GBPS is Rate100Gbps.
 // Numbers have the values of libibverbs and print as its functions do.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ib
 
 // DMAAddr is an address of a session's memory for use with the local DMA key (dma_addr_t). It contains the region and

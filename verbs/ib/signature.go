@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package ib
 
 // SigType is the type of the field after each block of data in memory or on the wire (ib_signature_type).

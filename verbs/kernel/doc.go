@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kernel provides the kernel's verbs (ib_verbs.h) beyond libibverbs, as functions of the objects of package
 // verbs. It is for ports of kernel protocols, and keeps the kernel's names: ib_dma_map_single is DMAMapSingle,
 // ib_map_mr_sg is MapSG.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package netdev carries a host's IP packets over a card, like the kernel's rdma_netdev and IPoIB. It connects an
 // interface of the host (TUN), or another source of IP packets, to a queue pair, whose datagrams and groups carry the
 // packets.

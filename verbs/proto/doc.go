@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package proto is the protocol between client and service: messages of fixed little-endian structures over a unix socket
 // of type SOCK_SEQPACKET, one message a packet.
 //

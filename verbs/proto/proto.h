@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What client and service of roced say to each other. See the documentation of
  * package verbs/proto (doc.go), and ring.h for the queues and all numbers.
  *

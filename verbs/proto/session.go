@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package proto
 
 // The versions of the protocol that this release supports. Both sides state theirs; the highest common version is used.

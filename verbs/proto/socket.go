@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package proto
 
 // The commands on sockets of containers. They require access to all clients.

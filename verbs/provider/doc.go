@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package provider declares the commands by which package verbs uses a card. Each command is a value with a request type
 // and a grant type, which Do passes to a Provider. Programs do not need this package. It is for code that implements a
 // card, or that carries commands from a program to one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rc implements connections. A Conn owns its buffers, posts receives ahead, and polls for completions itself.
 // Like package ud for datagrams, it hides work requests, slots, queue pair states and connection ids.
 //

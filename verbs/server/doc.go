@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package server implements the service's side of clients: it provides programs with sessions on the service's devices,
 // over a unix socket.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ud sends and receives datagrams, also to and from groups. An Endpoint owns its buffers, posts receives ahead
 // and polls for completions itself. It hides work requests, slots, address handles and queue pair states.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verbstest tests a provider.Provider: the promises of the verbs API, using only that API. Every
 // Provider must pass it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demo implements roced demo: hosts in network namespaces of their own exchange messages, and a table shows
 // the result. It needs no setup and leaves nothing behind.
 //

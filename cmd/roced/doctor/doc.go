@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package doctor implements roced doctor, which checks a host for causes of failures and suggests remedies.
 // It changes nothing and opens no card.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package exec implements roced exec, which runs an unmodified program that uses libibverbs or librdmacm over
 // roced.
 //

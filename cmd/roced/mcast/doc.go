@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mcast implements roced mcast: a group member that receives or sends, like mckey of rdma-core.
 //
 //	command.go (flag.go) ── member.go ──┬─ receive.go   receives messages

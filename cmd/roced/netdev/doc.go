@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package netdev implements roced netdev: a network interface whose IP packets travel over a card to the other hosts
 // of the same network (verbs/netdev).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package perf implements roced perf: bandwidth and latency of datagrams and connections between two hosts.
 //
 //	command.go ──┬─► own ──────────► protocol       the peer is roced perf

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ping implements roced ping: it exchanges datagrams one by one with roced ping, or with
 // ibv_ud_pingpong of rdma-core.
 //

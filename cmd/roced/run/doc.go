@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package run implements roced run: the service that owns the devices and that programs connect to.
 //
 //	run.go        the command line and the resulting configuration

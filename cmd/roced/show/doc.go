@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package show implements roced show, which lists objects of the service and the GID table of an interface.
 //
 //	show.go      the subcommands, one per noun

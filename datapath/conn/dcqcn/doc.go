@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dcqcn implements the congestion control of RDMA NICs (Zhu et al., "Congestion Control for Large-Scale RDMA
 // Deployments", SIGCOMM 2015): a connection reduces its rate when its peer notifies it of congestion, and recovers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package udplink implements a link over UDP sockets: a card's packets are sent and received as datagrams of port 4791,
 // and the kernel implements the lower layers. It needs no privileges, no kernel program, and no particular type of
 // interface.

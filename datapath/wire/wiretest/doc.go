@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wiretest modifies RoCEv2 frames for tests: it corrects the checksum and the ICRC, so that the test's change
 // is the only fault of the frame.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manifests has roced's objects of Kubernetes, for kustomize, and their tests.
 //
 //	base                       the service and the device plugin on each node

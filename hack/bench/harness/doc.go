@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package harness measures variants beside each other: what the bench's traffics share.
 //
 //	Measurements ── Run: parts ── InTurns: the variants in turns, several rounds ── Record ──► table (report.go)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Kernels runs the tests that run in virtual machines only: make test-kernels.
 //
 //	Linux 6.1 and 6.12: VLANs, bonds and teams (build tag vlan), whose modules many kernels lack,

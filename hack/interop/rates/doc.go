@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Rates measures messages between two virtual machines, as roced, the kernel's
 // Soft-RoCE (rdma_rxe) and its UDP sockets carry them, and prints the ratios.
 //

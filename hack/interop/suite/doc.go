@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package suite builds the tests of this module's packages as binaries and runs them in virtual machines.
 //
 //	suite.go     Suite; Build ── a binary a package, in a folder ── 9p ──► /host

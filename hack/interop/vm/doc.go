@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vm runs throw-away virtual machines: Debian's kernel with Soft-RoCE
 // (rdma_rxe) and the tools of rdma-core, or with our own tests.
 //

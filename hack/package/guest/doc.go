@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command guest tests the Debian package in a virtual machine with a real systemd: make test-package.
 //
 //	main.go    packages of two versions, a client, a machine; the result, a line a check

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capture records the frames on a link of a lab with an AF_PACKET socket (packet(7)), finds
 // the IGMP and MLD messages in them, and writes pcap files.
 //

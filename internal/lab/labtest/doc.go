@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package labtest creates lab's namespaces for the duration of a test, and detects file descriptors that
 // tests leave open.
 //

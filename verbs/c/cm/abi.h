@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * librdmacm's ABI: its structures and numbers, as programs that were compiled for Debian's library have them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Addresses: those of programs (sockaddr, also of family AF_IB) and those of the service. */
 #include <arpa/inet.h>

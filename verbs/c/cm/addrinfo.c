@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Addresses by names (rdma_getaddrinfo(3), rdma_resolve_addrinfo(3)). */
 #include <netdb.h>

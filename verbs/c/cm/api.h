@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that librdmacm exports; ../api.h has those of libibverbs that it calls. */
 #ifndef ROCED_CM_API_H
 #define ROCED_CM_API_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * Event channels. The service has a channel for each device, whose socket is readable while there are events. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
    Internals of librdmacm: the structures behind the public ones, and the interfaces between its files.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Connections, and learning of queue pairs for datagrams (rdma_listen(3), rdma_connect(3), rdma_accept(3), ...). */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Completion queues created for an id without CQs of the program, and its shared receive queue (rdma_create_srq(3)). */
 #include <string.h>

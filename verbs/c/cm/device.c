@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* The service's devices. They are opened with the first id and stay open. */
 #include <fcntl.h>

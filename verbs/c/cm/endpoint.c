@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Endpoints: synchronous ids created from the result of rdma_getaddrinfo (rdma_create_ep(3),
    rdma_get_request(3)). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * Events as seen by a program: waiting and acknowledgement (rdma_get_cm_event(3), rdma_ack_cm_event(3)). Their sources

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Ids: made, moved to another channel, destroyed (rdma_create_id(3), rdma_migrate_id(3), rdma_destroy_id(3)). */
 #include <stdlib.h>

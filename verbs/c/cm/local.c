@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * Events created by the library: those of rdma_write_cm_event(3), and of resolved names. They are in their id's

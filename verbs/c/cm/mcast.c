@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Groups (rdma_join_multicast(3), rdma_join_multicast_ex(3), rdma_leave_multicast(3)). */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Options of ids (rdma_set_option(3)), and extended connection establishment (rdma_set_local_ece(3)). */
 #include <arpa/inet.h>

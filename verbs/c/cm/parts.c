@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * An id consists of an id on each of its channel's devices, until an address or a route selects one. This file handles

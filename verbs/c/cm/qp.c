@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* The id's queue pair, and the states that it is brought through (rdma_create_qp(3), rdma_init_qp_attr(3)). */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Addresses and routes (rdma_bind_addr(3), rdma_resolve_addr(3), rdma_resolve_route(3)). */
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * Accepting connections of streams: the worker answers each request with a socket of its own, which waits in the listener's

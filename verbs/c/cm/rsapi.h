@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of rsockets that librdmacm exports (rsocket(7)). */
 #ifndef ROCED_RSAPI_H
 #define ROCED_RSAPI_H

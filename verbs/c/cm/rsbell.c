@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * The bell of a socket. Several threads may sleep on its descriptors, in calls and in rpoll. The first to wake up reads

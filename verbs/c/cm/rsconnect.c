@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Connections of streams: the parameters that the sides exchange, and the steps to the connected
    state. */

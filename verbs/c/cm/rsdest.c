@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Destinations of datagrams: the way to each is found out while messages wait, as with the neighbours of a host. */
 #include <arpa/inet.h>

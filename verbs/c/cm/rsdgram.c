@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Datagram sockets: made, bound to an address, connected, waited for, closed. */
 #include <arpa/inet.h>

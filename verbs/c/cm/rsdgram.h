@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
    Datagrams of rsockets (rsocket(7), librdmacm's docs/rsocket). A socket has a UD queue pair on each device that it
    uses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* A datagram socket's queue pair on a device. Each message has a place in the queue's memory. */
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * Messages by UDP socket. Before the first message by queue pair each side needs the other's queue pair number: it is

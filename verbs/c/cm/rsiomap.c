@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Buffers that the peer may write into directly: riomap, and riowrite into the peer's. */
 #include <stdlib.h>

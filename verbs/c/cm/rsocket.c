@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Sockets of rsockets (rsocket(7)): made, bound, closed. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
    Internals of rsockets (rsocket(7)): streams over a reliable connection. A side writes its bytes into the peer's
    receive buffer by RDMA WRITE; the immediate data has their number.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Receiving on streams: bytes are copied from the receive buffer, into which the peer has written them. */
 #include <limits.h>

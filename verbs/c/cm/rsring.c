@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* The queue pair of a stream: completions and credits. The callers hold the socket's lock. */
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Sending on streams: bytes are copied into the send buffer, or travel with the work request. */
 #include <limits.h>

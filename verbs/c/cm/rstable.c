@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * The numbers of sockets. A number is a descriptor: that of the socket's event channel. A socket exists while the table

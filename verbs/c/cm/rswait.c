@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Waiting for events of a socket. The callers hold its lock, which is released meanwhile. */
 #include <fcntl.h>

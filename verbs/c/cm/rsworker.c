@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /*
  * The worker: a thread of the library that accepts the requests of listeners, and continues connections whose rconnect

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Names of events (rdma_event_str(3)). */
 #include "cm.h"

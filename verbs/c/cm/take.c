@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 /* Events of the service, read one by one, and completed with librdmacm's actions before a program sees them. */
 #include <poll.h>

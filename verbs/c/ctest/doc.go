@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ctest builds the libraries for programs in C, and runs programs against a service on an in-memory network.
 //
 //	abi, exports    structures, numbers, names and versions, beside those of Debian's packages

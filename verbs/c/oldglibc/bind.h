@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bind.h: symbol versions of an old C library. Included before each file when the libraries are built for release
  * (OLD_GLIBC=1), so that they run with glibc 2.28 (RHEL 8, Debian 10) and newer ones.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fstat.c: fstat(2) for the libraries alone. Before glibc 2.33 the C library has it only by another name. */
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that are cancelled while they open a device, poll or post leave no lock behind. */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the C tests: two connected queue pairs, and checks that print their location. */
 #ifndef CHECK_H
 #define CHECK_H

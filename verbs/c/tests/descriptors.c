@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* At its limit of descriptors a program cannot register or create a channel, gets an error, and its session
    continues. */
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The errors that docs/VERBS.md names: a function that returns an errno returns that one, and a refused command sets
  * errno too, as the kernel's answer to an ioctl does. ibv_query_* of tables return -1, pointers are NULL.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events of channels and asynchronous events, also of destroyed objects; SRQs with limits and resizes; multicast and
  * address handles of datagrams.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The extended verbs: ibv_wr_*, CQs that are read field by field, device memory, null regions,
  * domains, queries.

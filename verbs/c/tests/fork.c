@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In the child of a fork the parent's contexts are good for queries and device memory only, and it may open
  * its own; the parent goes on. A thread of the parent that polls at that moment holds up no child.

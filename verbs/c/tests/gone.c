@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service ends while requests are outstanding: they are flushed, async_fd reports DEVICE_FATAL,
  * nothing hangs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For LD_PRELOAD: counts the messages of a program to the service, and kills one of the two at a message. Each
  * message is a command, or a file that belongs to one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The card publishes its last completion, and then marks the queue or ends the session, just after a poll has found
  * nothing: the poll returns the completion. The card is in this program, behind the load of the queue's mark.

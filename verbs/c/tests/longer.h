@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* longer() is a time limit that ends what hangs: n, or a multiple of it on a slow machine (ROCED_SLOW, as internal/waittest
  * has it). */
 #ifndef LONGER_H

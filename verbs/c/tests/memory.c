@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of the caller's memory, one a run: memory CASE. */
 #define _GNU_SOURCE
 #include "memorytest.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random registrations beside threads that write all the time: memoryrandom SEED COUNT. The arena is cells
  * of 64 bytes. The first word of a cell is a counter of one thread, which no move may make lose an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the tests of the caller's memory: a process file of the test, and the service's view of it. */
 #ifndef MEMORYTEST_H
 #define MEMORYTEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One thread posts while it reads completions of an extended CQ, another resets the queue pair then. */
 #include <pthread.h>
 

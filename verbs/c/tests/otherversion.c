@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A service of another version takes the place of one whose devices are listed: opening them is ENODEV. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's half of queues, by commands on standard input: a test in Go is the card's half of the same
  * memory.

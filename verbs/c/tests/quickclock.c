@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For LD_PRELOAD of perftest's programs, which calibrate the processor's clock with gettimeofday for a fifth of a
  * second, spinning, before each line of output: a clock that is faster by TIMES. The printed rates are then wrong.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that the program may only read cannot be registered for writing, whatever it is and however it came to be so. */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program closes its device, opens it again and registers the same memory: the service has forgotten the file that
  * its pages were in.

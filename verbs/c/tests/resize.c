@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two threads resize a CQ at the same time: it goes on, in the queue that the card writes. */
 #include <pthread.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that the program shares with others is registered in its own file, and stays shared. */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands, posts and polls by many threads, one of which waits for a neighbour that does not exist. */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All operations of a connected pair, by ibv_post_send and by ibv_wr_*, with completions of both kinds
  * of CQ.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cm
 
 // Counter identifies a count of a manager. Each datagram passed to Receive is counted once, by a counter of the first

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cm implements the connection manager of a card: a state machine for the messages that QP 1 sends and receives
 // (IBA chapter 12).
 //

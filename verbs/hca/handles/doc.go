@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package handles names the objects of a card: by handles, which its programs use, and by numbers, which peers use.
 //
 //	session ── Table[cq], Table[qp], … ── handle: place and generation    limits of the session, quota of its user

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ids implements the connection ids of a card (rdma_cm), and the connection manager that they use: a clock, a
 // lock and a goroutine for the state machine of package cm, on QP 1.
 //

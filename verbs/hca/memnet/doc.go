@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memnet implements an in-memory network of hosts, for programs and tests that use verbs without a real network
 // and without privileges: any number of hosts, each with a card (hca.New).
 //

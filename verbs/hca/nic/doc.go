@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nic implements a card's network (network.Host) on an interface of this host: it opens the interface, follows
 // it, and restores it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package paths implements the paths of a card's packets: routes and next hops, which follow the state of the host.
 //
 //	AH ─┐

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package port implements the port of a card: its state as of the last query of the host, its GID table, and its
 // addresses.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package quota counts the objects and memory of the users of cards, and limits them.
 //
 //	session ── takes objects, memory ──► Quota    limits of one user, in all its programs, on any cards

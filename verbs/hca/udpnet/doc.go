@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package udpnet implements a card's network (network.Host) on an interface of this host with UDP sockets: without
 // privileges, on any kind of interface, and on any kernel with UDP.
 //

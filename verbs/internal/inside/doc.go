@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inside gives verbs/kernel, verbs/compat and verbs/cm access to unexported state of verbs' objects: the
 // session below a context, handles, and the state of fast memory regions.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package transport is the common part of ud's endpoints and rc's connections: the slots of requests, the buffers of
 // messages, the polling that frees them, and the lifetime of an endpoint.
 //

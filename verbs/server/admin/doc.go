@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admin carries out the commands of programs that inspect the service: clients and their objects, counters,
 // devices, events, and captures of packets.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package memory is the memory that programs share with the service: each session's arena, each process's own file, and
 // the files that programs pass.
 //

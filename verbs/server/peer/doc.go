@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package peer identifies the programs at the other end of the service's sockets, and enforces their limits.
 //
 //	socket ──► Users.Identify ──► Peer: uid, groups, container, network namespace

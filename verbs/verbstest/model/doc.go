@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package model compares a provider.Provider with a model of the specification, by random calls of two programs.
 //
 //	Run ── lives of a few thousand steps ──► player ── a step ──┬──► the Provider (through package verbs)

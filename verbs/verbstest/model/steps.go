@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package model
 
 // modelStep is a kind of step, and how often it is taken. Steps that find nothing to do do nothing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rig is what tests of a provider.Provider share: two cards that reach each other, a program's objects on
 // each, and what tests do with them again and again.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package card opens a card on the interface that a command's flags select, or the device of that name of the
 // service, closes it when the command ends or the card fails, and returns its counters by name.
 //

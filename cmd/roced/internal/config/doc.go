@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config reads the service's configuration: strict TOML.
 //
 //	roced.toml    the reference: every key, its default and description

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 // Limits are the maximum resources of one user, for all its programs together.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package libraries locates roced's C libraries: those for glibc are in a directory, those for musl in a
 // subdirectory.
 //

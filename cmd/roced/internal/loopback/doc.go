@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loopback implements the device of roced run --loopback and of roced exec: an in-memory network,
 // which needs no privileges, no network and no kernel support.
 //

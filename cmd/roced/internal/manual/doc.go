@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manual writes the manual pages, in roff (man(7)):
 //
 //	command.go   pages of commands, from their help

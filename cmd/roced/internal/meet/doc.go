@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package meet connects two commands before they can send datagrams: they exchange the addresses of their
 // queue pairs over a TCP connection.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compatible implements the measurements whose peer is one of perftest's programs, or uses their protocol:
 //
 //	run.go          connects to the peer with the protocol of package perftest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package connection measures with queue pairs (RC, UC) that are connected to those of one peer.
 //
 //	pairs.go (operation.go) ── pair.go      one queue pair: requests and receives

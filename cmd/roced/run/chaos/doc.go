@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chaos tests the whole service: two hosts in namespaces, a service process on each, and ten
 // unprivileged programs of as many users.
 //

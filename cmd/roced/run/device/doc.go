@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package device implements a device of the service: its card is open while the interface exists. The device
 // itself is permanent.
 //

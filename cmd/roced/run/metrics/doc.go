@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics serves the metrics for Prometheus over HTTP at /metrics.
 //
 //	names.go      every metric: name, help, labels

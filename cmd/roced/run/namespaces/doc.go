@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package namespaces implements the device of programs in other network namespaces: a card on the interface
 // with the default route there, opened for the first program and closed after the last.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deviceplugin is the device plugin of roced.dev/verbs: it reports to the kubelet the number of sockets that
 // the node has for containers, and creates the socket of each container that requests one.
 //

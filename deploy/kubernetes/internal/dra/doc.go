@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dra is the driver of roced.dev for dynamic resource allocation: a socket for each claim, from when the
 // kubelet prepares the claim until its last user has ended. Pods that share a claim share the socket, and count as one
 // user.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids with an event channel: connections with queue pairs of the ids' and of the program's, datagrams, groups. */
 #include "check.h"
 

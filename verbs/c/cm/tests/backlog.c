@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listeners answer without raccept, and connections that are in progress go on without a call: by a thread of the library's. */
 #include "streams.h"
 

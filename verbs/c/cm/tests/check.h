@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the test programs of librdmacm, which are compiled with Debian's headers. */
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of sockets, one by one, on the kernel's sockets and on rsockets. Each difference is listed, with its reason. */
 #define _GNU_SOURCE
 #include "comparison.h"

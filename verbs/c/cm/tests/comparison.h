@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table of calls that is made on the kernel's sockets, and again on rsockets. Each result is a row; both have the same rows. */
 #ifndef COMPARISON_H
 #define COMPARISON_H

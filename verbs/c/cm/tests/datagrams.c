@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Datagrams of rsockets: between sockets of one process, and with peers that lie.
  *

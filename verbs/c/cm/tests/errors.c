@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The errors that docs/CM.md names: a call returns -1 with that errno. An ordinary user runs this. */
 #include <endian.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that uses all kinds of objects: queue pairs of all types, regions, windows, channels, shared receive
  * queues, XRC, groups, ids. Tests kill it, or its service, at each of its commands.

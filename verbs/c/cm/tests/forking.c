@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In the child of a fork ids and sockets of its own work, whatever a thread of the parent did with its own. */
 #include "streams.h"
 

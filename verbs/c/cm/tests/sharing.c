@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of rsockets shared by threads: the data of one call is contiguous; signals and rclose end waiting calls. */
 #include "streams.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of rsockets: an invalid peer, and non-blocking sockets. */
 #define _GNU_SOURCE /* memfd_create */
 #include "streams.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Synchronous ids: endpoints that connect, send an empty message, and part. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for events: a service that ends, events of the program's own, signals. Its argument is the service's pid, or 0. */
 #include "check.h"
 

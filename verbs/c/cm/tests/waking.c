@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that wait for one stream: each gets its own wake-up; signals and rclose wake all. The library of this test
  * does not poll periodically, so a lost wake-up hangs.
