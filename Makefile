@@ -2,7 +2,7 @@
 # CONTRIBUTING.md lists them (lint and package also need a network, for staticcheck and nfpm).
 
 .DEFAULT_GOAL := help
-.PHONY: help build clib generate docs demo check lint cross vulncheck fuzz test race model fresh programs containers test-action soak storm chaos bench kernels-short test-kernels platforms-short platforms interop test-package package image image-kubernetes release test-install
+.PHONY: help build clib generate docs recording demo check lint cross vulncheck fuzz test race model fresh programs containers test-action soak storm chaos bench kernels-short test-kernels platforms-short platforms interop test-package package image image-kubernetes release test-install
 
 ARCHES ?= amd64,arm64
 ROCED ?= localhost/roced:latest
@@ -31,6 +31,9 @@ generate: need-generate ## the eBPF objects, and the files generated from the ta
 
 docs: need-docs ## the documents as a site in dist/docs, with links checked
 	go run ./hack/docs
+
+recording: need-recording build clib ## docs/terminal.svg: README's first commands, recorded and drawn
+	go run ./hack/recording
 
 demo: ## two hosts in two namespaces exchange messages
 	go run ./cmd/roced demo

@@ -36,6 +36,7 @@ var Purposes = []Purpose{
 	{"release", "make release, for amd64 and arm64 on amd64", ForRelease("amd64", "amd64", "arm64")},
 	{"test-install", "make test-install, on amd64", append([]string{"dnf", "busybox", "mmdebstrap", "ip"}, ForRelease("amd64", "amd64")...)},
 	{"docs", "make docs", []string{"hugo"}},
+	{"recording", "make recording", append([]string{"ib_write_bw"}, clib...)},
 	{"fuzz", "make fuzz", []string{"git"}},
 	{"fresh", "make fresh", []string{"mmdebstrap", "ip", "git"}},
 	{"test-action", "make test-action", append([]string{"mmdebstrap", "ip"}, clib...)},
