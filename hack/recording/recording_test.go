@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -195,5 +196,30 @@ func TestReadLines(t *testing.T) {
 	lines, err := readLines(strings.NewReader("a\r\nb"), time.Now())
 	if err != nil || len(lines) != 2 || lines[0].text != "a\r\n" || lines[1].text != "b" || lines[1].at < lines[0].at {
 		t.Errorf("%+v, %v", lines, err)
+	}
+}
+
+// TestCommittedDrawing: docs/terminal.svg shows the commands of README.md, which shows it.
+func TestCommittedDrawing(t *testing.T) {
+	t.Parallel()
+	svg, err := os.ReadFile("../../docs/terminal.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := parse(t, svg)
+	for _, command := range commands {
+		if !slices.Contains(d.texts, "$ "+command) {
+			t.Errorf("the drawing does not have %q: make recording", command)
+		}
+		if !strings.Contains(string(readme), "\n    "+command) {
+			t.Errorf("README.md does not have %q", command)
+		}
+	}
+	if len(svg) > mostBytes || !strings.Contains(string(readme), "](docs/terminal.svg)") {
+		t.Errorf("the drawing has %d bytes; README.md must show it", len(svg))
 	}
 }
