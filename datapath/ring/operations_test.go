@@ -17,7 +17,8 @@ import (
 
 var update = goflag.Bool("update", false, "write operations.h")
 
-const operationsPreamble = `/* The kind of each opcode of a send request, and the services that have it, from meaning.go.
+const operationsPreamble = `/* SPDX-License-Identifier: Apache-2.0 */
+/* The kind of each opcode of a send request, and the services that have it, from meaning.go.
  *
  * Written by the tests of datapath/ring: go test ./datapath/ring -run Operations -update
  */

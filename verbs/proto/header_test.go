@@ -168,7 +168,8 @@ func declaration(of string, f field) string {
 	return fmt.Sprintf("%s %s;", f.kind, f.name)
 }
 
-const preamble = `/* What client and service of roced say to each other. See the documentation of
+const preamble = `/* SPDX-License-Identifier: Apache-2.0 */
+/* What client and service of roced say to each other. See the documentation of
  * package verbs/proto (doc.go), and ring.h for the queues and all numbers.
  *
  * Written by the tests of verbs/proto from its Go side: go test ./verbs/proto -update
