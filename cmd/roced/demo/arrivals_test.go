@@ -14,11 +14,12 @@ import (
 	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// TestArrivals: messages that come late, or after they were given up, count as received; a message that none equals is an error.
+// TestArrivals: late messages count as received, even if they counted as lost before. A message that equals no pending
+// one is an error.
 func TestArrivals(t *testing.T) {
 	for _, row := range []struct {
 		name                           string
-		sent, giveUp                   int   // messages; those sent before giveUp are given up
+		sent, giveUp                   int   // numbers of messages; the first giveUp of them count as lost
 		arrive                         []int // their numbers
 		received, late, lost, inFlight int
 	}{
@@ -36,7 +37,7 @@ func TestArrivals(t *testing.T) {
 			}
 		}
 		for _, number := range row.arrive {
-			if err := a.take(equals(number)); err != nil {
+			if err := a.match(equals(number)); err != nil {
 				t.Errorf("%s: %v", row.name, err)
 			}
 		}
@@ -44,17 +45,17 @@ func TestArrivals(t *testing.T) {
 			t.Errorf("%s: %d received, %d late, %d lost, %d in flight; want %d, %d, %d, %d", row.name,
 				a.received, a.late, a.lost, a.inFlight(), row.received, row.late, row.lost, row.inFlight)
 		}
-		if err := a.take(equals(row.sent)); err == nil {
-			t.Errorf("%s: a message that was not sent", row.name)
+		if err := a.match(equals(row.sent)); err == nil {
+			t.Errorf("%s: accepted a message that was not sent", row.name)
 		}
 	}
 }
 
-// equals compares a message of a number with others.
+// equals returns a comparison that accepts only the given number.
 func equals(number int) func(uint32) error {
 	return func(other uint32) error {
 		if int(other) != number {
-			return errors.New("it is another one")
+			return errors.New("different number")
 		}
 		return nil
 	}
@@ -121,7 +122,8 @@ func TestStreamOverNoNetwork(t *testing.T) {
 	}
 }
 
-// TestStreamOverADamagingNetwork: a damaged packet is not delivered, so the stream counts it as lost, by the counter of its drop.
+// TestStreamOverADamagingNetwork: a corrupted packet is dropped. The stream counts it as lost and prints its drop
+// counter.
 func TestStreamOverADamagingNetwork(t *testing.T) {
 	t.Parallel()
 	hosts := impairedHosts(t, memnet.Impairment{Corruption: 0.05})
@@ -134,7 +136,7 @@ func TestStreamOverADamagingNetwork(t *testing.T) {
 	}
 }
 
-// TestWindowIn: no more messages are in flight than a socket holds.
+// TestWindowIn: the messages in flight fit the socket buffer.
 func TestWindowIn(t *testing.T) {
 	for room, want := range map[int]int{0: 1, 4608: 2, 65536: 28, 425984: window, 16 << 20: window} {
 		if got := windowIn(room); got != want {

@@ -46,17 +46,16 @@ var operations = []operation{
 }
 
 const (
-	outstanding = 16 // requests at once
+	outstanding = 16 // maximum number of outstanding requests
 	longest     = 65536
-	// notReady is the RNR timer of the demo's peer.
-	notReady = 10 * time.Millisecond
-	// answerTime is the ACK timeout: both ends are in this process, and a busy host may stop it for longer than usual
-	// networks need.
-	answerTime = 537 * time.Millisecond // code 17
+	// rnrTimer is the RNR timer of both ends.
+	rnrTimer = 10 * time.Millisecond
+	// ackTimeout is longer than networks require: both ends are in this process, which a busy host may suspend.
+	ackTimeout = 537 * time.Millisecond // code 17
 )
 
-// requestsFor returns the number of requests per operation. It is small because requests have many packets or depend on
-// each other.
+// requestsFor returns the number of requests per operation. It is smaller than that of datagrams because requests have
+// many packets or depend on each other.
 func (d *demo) requestsFor() int { return max(1, d.messages/10) }
 
 // showConnections connects the two hosts and runs all operations of a connection.
@@ -74,7 +73,7 @@ func (d *demo) showConnections(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.carryOut(ctx, c); err != nil {
+	if err := d.runOperations(ctx, c); err != nil {
 		return err
 	}
 	if err := c.sendTooSoon(ctx); err != nil {
@@ -84,11 +83,11 @@ func (d *demo) showConnections(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return d.printAgain(card.Since(before, after))
+	return d.printRetransmissions(card.Since(before, after))
 }
 
-// carryOut prints a row for each operation whose results were all correct.
-func (d *demo) carryOut(ctx context.Context, c *connection) error {
+// runOperations runs each operation and prints its row if all results are correct.
+func (d *demo) runOperations(ctx context.Context, c *connection) error {
 	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "  OPERATION\tBYTES EACH\tREQUESTS\tMB\tREQUESTS/s\tCHECKED\t")
 	for i := range operations {
@@ -103,8 +102,8 @@ func (d *demo) carryOut(ctx context.Context, c *connection) error {
 	return w.Flush()
 }
 
-// printAgain prints the left card's retransmissions and their cause.
-func (d *demo) printAgain(changed []card.Counter) error {
+// printRetransmissions prints the left card's retransmissions and their causes.
+func (d *demo) printRetransmissions(changed []card.Counter) error {
 	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
 	if count("rnr_naks") == 0 || count("retransmits") == 0 {
 		return fmt.Errorf("a message sent before its receive was posted was not retransmitted: %d RNR NAKs", count("rnr_naks"))
@@ -112,7 +111,7 @@ func (d *demo) printAgain(changed []card.Counter) error {
 	_, err := fmt.Fprintf(d.out, "\n%s packets sent, %s of them retransmitted: %s after a timeout, %s because of a gap, and one message whose\n"+
 		"receive was not posted yet, on purpose: %s RNR NAKs with a delay of %v.\n",
 		cli.Grouped(count("sent")), cli.Grouped(count("retransmits")), cli.Grouped(count("timeouts")), cli.Grouped(count("sequence_naks")),
-		cli.Several(count("rnr_naks"), "time"), verbs.RNRTimerDuration(verbs.RNRTimerCode(notReady)))
+		cli.Several(count("rnr_naks"), "time"), verbs.RNRTimerDuration(verbs.RNRTimerCode(rnrTimer)))
 	return err
 }
 
@@ -147,8 +146,8 @@ func (c *connection) connect() error {
 		}
 		attr := card.ConnectionAttr(source, gid)
 		attr.DestQPN, attr.AccessFlags = peer.qp.Number(), attr.AccessFlags|verbs.AccessRemoteAtomic
-		attr.MaxRDAtomic, attr.MaxDestRDAtomic, attr.MinRNRTimer = outstanding, outstanding, verbs.RNRTimerCode(notReady)
-		attr.Timeout = verbs.TimeoutCode(answerTime)
+		attr.MaxRDAtomic, attr.MaxDestRDAtomic, attr.MinRNRTimer = outstanding, outstanding, verbs.RNRTimerCode(rnrTimer)
+		attr.Timeout = verbs.TimeoutCode(ackTimeout)
 		if err := own.qp.Connect(&attr); err != nil {
 			return err
 		}
@@ -234,7 +233,7 @@ func (c *connection) await(ctx context.Context, e *end, n int) error {
 	return nil
 }
 
-// check compares the memory that the requests should have changed.
+// check compares the memory that the requests changed with the expected contents.
 func (c *connection) check(o *operation, first, n int) error {
 	at := c.right
 	if o.opcode == verbs.WRRDMARead {
@@ -272,7 +271,7 @@ func (c *connection) sendTooSoon(ctx context.Context) error {
 		now, err := c.left.Counters()
 		return card.Count(card.Since(before, now), "engine", "rnr_naks") > 0, err
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("no RNR NAK arrives"))
+	waiting, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("no RNR NAK received"))
 	defer cancel()
 	if err := poll(waiting, refused); err != nil {
 		return err

@@ -144,8 +144,8 @@ func (d *demo) sendStreams(ctx context.Context) error {
 	return nil
 }
 
-// checkBalance checks that every packet is accounted for: sent = delivered + named drops. A UDP socket counts a train that it
-// drops as one packet, so there the messages that were lost account for the rest.
+// checkBalance checks that every packet is accounted for: sent = delivered + named drops. A UDP socket counts a dropped
+// train as one packet, so over UDP sockets the lost messages account for the difference.
 func (d *demo) checkBalance() error {
 	for _, way := range [][2]*host{{d.lab.left, d.lab.right}, {d.lab.right, d.lab.left}} {
 		from, err := way[0].Counters()

@@ -166,11 +166,11 @@ func TestDemoOverXDPWithoutPrivileges(t *testing.T) {
 	}
 	for _, want := range []string{"CAP_SYS_ADMIN", "CAP_NET_RAW", "as root"} {
 		if !strings.Contains(stderr, want) {
-			t.Errorf("%q does not say %s", stderr, want)
+			t.Errorf("%q does not contain %s", stderr, want)
 		}
 	}
 	if strings.Contains(stderr, "CAP_NET_ADMIN") {
-		t.Errorf("%q names a capability that is there", stderr)
+		t.Errorf("%q names a capability that is held", stderr)
 	}
 }
 
@@ -181,7 +181,7 @@ func checkNothingLeft(t *testing.T) {
 	}
 }
 
-// leftBy lists the namespaces of a demo's process.
+// leftBy lists the namespaces that a demo process created.
 func leftBy(t *testing.T, pid int) []string {
 	t.Helper()
 	names, err := filepath.Glob(fmt.Sprintf("/run/netns/%s-%d-*", labPrefix, pid))

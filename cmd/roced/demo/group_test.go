@@ -134,10 +134,10 @@ func TestWatchFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.look(), w.Close()); err != nil {
+	if err := errors.Join(w.update(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.look(); !errors.Is(err, unix.EBADF) {
-		t.Errorf("look at a watch that has ended: %v", err)
+	if err := w.update(); !errors.Is(err, unix.EBADF) {
+		t.Errorf("update of a closed watch: %v", err)
 	}
 }

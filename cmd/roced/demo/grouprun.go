@@ -15,13 +15,13 @@ import (
 
 // groupRun runs one group of the demo: join, send, leave.
 type groupRun struct {
-	lab      *switchLab
-	version  string
-	group    netip.Addr
-	nobodys  netip.Addr // a group without members
-	allHosts netip.Addr // a group that switches flood to all ports
-	size     int
-	messages int
+	lab       *switchLab
+	version   string
+	group     netip.Addr
+	noMembers netip.Addr // a group without members
+	allHosts  netip.Addr // a group that switches flood to all ports
+	size      int
+	messages  int
 
 	streams    []*stream // one to each attached queue pair
 	sent       int
@@ -32,8 +32,8 @@ type groupRun struct {
 func newGroupRuns(l *switchLab, size, messages int) []*groupRun {
 	a := netip.MustParseAddr
 	return []*groupRun{
-		{lab: l, version: "IPv4", group: a("239.77.0.7"), nobodys: a("239.77.0.8"), allHosts: a("224.0.0.1"), size: size, messages: messages},
-		{lab: l, version: "IPv6", group: a("ff05::77:7"), nobodys: a("ff05::77:8"), allHosts: a("ff02::1"), size: size, messages: messages},
+		{lab: l, version: "IPv4", group: a("239.77.0.7"), noMembers: a("239.77.0.8"), allHosts: a("224.0.0.1"), size: size, messages: messages},
+		{lab: l, version: "IPv6", group: a("ff05::77:7"), noMembers: a("ff05::77:8"), allHosts: a("ff02::1"), size: size, messages: messages},
 	}
 }
 
@@ -114,7 +114,7 @@ func (r *groupRun) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.lab.look()
+	return r.lab.update()
 }
 
 func (r *groupRun) send(ctx context.Context) error {
@@ -133,8 +133,8 @@ func (r *groupRun) send(ctx context.Context) error {
 	return first.from.SendAll(ctx, first.out[:n])
 }
 
-// leave ends both memberships, the send-only one first: once the receiver's leave is seen, the
-// sender's would have been.
+// leave ends both memberships, the send-only one first, so that a leave of the sender would be seen before that of the
+// receiver.
 func (r *groupRun) leave(ctx context.Context) error {
 	if err := r.lab.sender.hosts[0].Leave(r.group); err != nil {
 		return err
@@ -148,5 +148,5 @@ func (r *groupRun) leave(ctx context.Context) error {
 		return nil
 	}
 	t := r.lab.receiver.watch.of(r.group)
-	return r.await(ctx, card.StallTimeout, "the receiver's leave is not seen", func() (bool, error) { return t.leaves > 0, nil })
+	return r.await(ctx, card.StallTimeout, "no leave of the receiver", func() (bool, error) { return t.leaves > 0, nil })
 }

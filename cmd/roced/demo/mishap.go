@@ -16,7 +16,7 @@ import (
 type mishap struct {
 	what   string
 	name   string
-	places []string // places that count it: XDP first, if there is XDP
+	places []string // places that may count it: with XDP, the XDP program is the first
 	spoil  func(*ud.Addr)
 }
 

@@ -35,7 +35,7 @@ type host struct {
 	peer ud.Addr // destination of its last stream
 }
 
-// endpointOptions returns options with room for a window each way.
+// endpointOptions returns options for queues that hold a window in each direction.
 func endpointOptions(qkey verbs.QKey) ud.Options {
 	return ud.Options{QKey: qkey, RecvDepth: 2 * window, SendDepth: window, Spin: true}
 }
@@ -60,13 +60,13 @@ func newPairLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*pa
 	return l, nil
 }
 
-// build runs the steps. If a step fails or panics, or ctx is done, it closes what, with everything
-// built so far.
-func build(ctx context.Context, what io.Closer, steps ...func() error) error {
+// build runs the steps. If a step fails or panics, or ctx is done, it closes parts, which holds everything built so
+// far.
+func build(ctx context.Context, parts io.Closer, steps ...func() error) error {
 	built := false
 	defer func() {
 		if !built {
-			_ = what.Close()
+			_ = parts.Close()
 		}
 	}()
 	for _, step := range steps {
@@ -140,7 +140,7 @@ func (l *pairLab) Close() (err error) {
 	return err
 }
 
-// source returns the host's address of an IP version.
+// source returns the host's first GID of an IP version that is not link-local.
 func (h *host) source(version string) (verbs.GID, error) {
 	entries, err := h.QueryGIDTable(card.Port)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// service is a service as in roced run, on an in-memory network, with two programs that share its device. Programs
-// are sessions; these happen to be in one process.
+// service is the service of roced run on an in-memory network, with two sessions that share its device. Each session
+// represents a program, though both are in this process.
 type service struct {
 	folder   string
 	device   *hca.Card
@@ -108,7 +108,7 @@ func (s *service) connect(ctx context.Context, d *demo) error {
 
 // exchange sends trips messages each way.
 func (s *service) exchange(ctx context.Context, trips int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(trips)*card.StallTimeout, errors.New("no message arrives"))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(trips)*card.StallTimeout, errors.New("no message received"))
 	defer cancel()
 	data := make([]byte, 64)
 	for trip := range trips {
@@ -119,7 +119,7 @@ func (s *service) exchange(ctx context.Context, trips int) error {
 			if err := p.SendAll(ctx, []ud.Message{{To: at, Data: data}}); err != nil {
 				return err
 			}
-			if err := s.take(ctx, to, newPattern(from, uint32(trip)), p.QPN()); err != nil {
+			if err := s.receive(ctx, to, newPattern(from, uint32(trip)), p.QPN()); err != nil {
 				return fmt.Errorf("message %d: %w", trip, err)
 			}
 		}
@@ -127,7 +127,7 @@ func (s *service) exchange(ctx context.Context, trips int) error {
 	return nil
 }
 
-func (s *service) take(ctx context.Context, p *card.Endpoint, want pattern, from verbs.QPN) error {
+func (s *service) receive(ctx context.Context, p *card.Endpoint, want pattern, from verbs.QPN) error {
 	var messages [1]ud.Message
 	n, err := p.Receive(ctx, true, messages[:])
 	if err != nil {

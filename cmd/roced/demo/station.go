@@ -24,8 +24,8 @@ type station struct {
 	watch *watch
 }
 
-// plugIn creates a namespace, joins it to the switch, and watches the port. Trains are off, since a watch can read them
-// only from Linux 6.2 on.
+// plugIn creates a namespace, connects it to the switch, and watches the port. Trains are disabled because a watch can
+// read them only on Linux 6.2 or newer.
 func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 	if s.Namespace, err = lab.New(labPrefix); err != nil {
 		return err
@@ -45,8 +45,7 @@ func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 	return err
 }
 
-// open opens a card on the host's link. Its memberships are sockets, so a demo that is killed leaves no record under
-// /run.
+// open opens a card on the host's link. It joins groups by sockets, so that a killed demo leaves no record under /run.
 func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 	s.Device, err = card.Open("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(hca.MembershipSocket))...)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// stream sends messages of one size from one host to another. UD has no flow control, so the demo
-// limits messages in flight to a window that sockets and receives hold. It checks each message.
+// stream sends messages of one size from one host to another. UD has no flow control, so the demo limits the messages
+// in flight to a window that fits the socket buffer and the posted receives. It checks each message.
 type stream struct {
 	arrivals
 	from, to         *host
@@ -27,7 +27,7 @@ type stream struct {
 	version, heading string
 }
 
-// aim sets the source address, of an IP version, and the receiver as the destination.
+// aim sets the source address for s.version, and the receiver as the destination.
 func (s *stream) aim(ctx context.Context) error {
 	source, err := s.from.source(s.version)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *stream) prepare(to ud.Addr) {
 	}
 }
 
-// run sends all messages and returns when all are received or given up.
+// run sends all messages and returns when all are received or counted as lost.
 func (s *stream) run(ctx context.Context) error {
 	if err := s.aim(ctx); err != nil {
 		return err
@@ -86,11 +86,11 @@ func (s *stream) receive(ctx context.Context) error {
 		return err
 	}
 	if n == 0 {
-		return s.none()
+		return s.emptyPoll()
 	}
 	defer s.to.Release(s.in[:n])
 	for i := range n {
-		if err := s.arrivals.take(func(number uint32) error { return s.check(&s.in[i], number) }); err != nil {
+		if err := s.match(func(number uint32) error { return s.check(&s.in[i], number) }); err != nil {
 			return fmt.Errorf("message %d: %w", s.received, err)
 		}
 	}

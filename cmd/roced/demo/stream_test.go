@@ -35,8 +35,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamFindsWhatIsWrong: the checks of a stream reject each kind of wrong message.
-func TestStreamFindsWhatIsWrong(t *testing.T) {
+// TestStreamRejectsWrongMessages: the checks of a stream reject each kind of wrong message.
+func TestStreamRejectsWrongMessages(t *testing.T) {
 	left, right := wireHosts(t)
 	s := &stream{from: left, to: right, size: 64, messages: 1000, version: "IPv4"}
 	if err := s.aim(t.Context()); err != nil {
@@ -75,7 +75,7 @@ func TestStreamFindsWhatIsWrong(t *testing.T) {
 		}
 	}
 	if s.check(&good, number+1) == nil || s.check(&good, number+4) == nil {
-		t.Error("a message passes for another one")
+		t.Error("the check accepts a message with another number")
 	}
 }
 

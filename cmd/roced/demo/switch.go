@@ -53,10 +53,10 @@ func (l *switchLab) addBridge() (err error) {
 	return nil
 }
 
-// begin resets all watches. They are not read while the hosts are set up, so frames may be lost then.
+// begin resets all watches. They are not read while the hosts are set up, so they may have lost frames.
 func (l *switchLab) begin() (err error) {
 	for _, s := range l.stations() {
-		if failed := s.watch.look(); !errors.Is(failed, unix.ENOBUFS) {
+		if failed := s.watch.update(); !errors.Is(failed, unix.ENOBUFS) {
 			err = errors.Join(err, failed)
 		}
 		clear(s.watch.groups)
@@ -64,13 +64,13 @@ func (l *switchLab) begin() (err error) {
 	return err
 }
 
-// look makes all watches count the packets since the last look.
-func (l *switchLab) look() (err error) {
+// update makes all watches count the packets since the last update.
+func (l *switchLab) update() (err error) {
 	if l.network != nil {
 		return nil
 	}
 	for _, s := range l.stations() {
-		err = errors.Join(err, s.watch.look())
+		err = errors.Join(err, s.watch.update())
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (d *demo) printHosts() error {
 	return err
 }
 
-// nameOf returns a namespace's name; a host in memory has none.
+// nameOf returns the name of a namespace, or a dash for an in-memory host.
 func nameOf(ns *lab.Namespace) string {
 	if ns == nil {
 		return cli.Dash
@@ -105,11 +105,11 @@ func remark(c card.Counter) string {
 	case c.Name == "redirected":
 		return "into the AF_XDP ring"
 	case c.Name == "tx_in_trains":
-		return "packets that left in trains: one system call for many"
+		return "packets sent in trains: many per system call"
 	case c.Name == "pass_not_roce":
 		return "passed to the kernel: ARP, neighbour discovery"
 	case c.Place == "link":
-		return "the interface's own count, of packets of all kinds"
+		return "the interface's own counter, for packets of all kinds"
 	}
 	return ""
 }

@@ -23,15 +23,15 @@ import (
 // insideVariable is set for a demo that runs in a user namespace created by another demo.
 const insideVariable = "ROCED_DEMO_INSIDE"
 
-// inUserNamespace reports whether root here is an unprivileged user of the machine, without XDP and perhaps without
-// /run.
+// inUserNamespace reports whether the process is in a user namespace. Root in it is an unprivileged user of the host,
+// without XDP and perhaps without access to /run.
 func inUserNamespace() bool {
 	users, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
 }
 
-// runAsUser runs the demo for an unprivileged user: this program again, as root of a new user namespace, where it can
-// create network namespaces. If the kernel refuses that, hosts are on an in-memory network.
+// runAsUser runs the demo for an unprivileged user. It executes this program again as root of a new user namespace,
+// where network namespaces can be created. If the kernel does not allow that, hosts are on an in-memory network.
 func (d *demo) runAsUser(ctx context.Context) error {
 	c := d.inside(ctx)
 	runtime.LockOSThread() // the child ends with this thread (Pdeathsig)
@@ -48,7 +48,7 @@ func (d *demo) runAsUser(ctx context.Context) error {
 	return err
 }
 
-// inside prepares this program to run as root of a user namespace. Signals that stop this process are passed on.
+// inside prepares this program to run as root of a user namespace. Signals that stop this process are forwarded.
 func (d *demo) inside(ctx context.Context) *exec.Cmd {
 	c := exec.CommandContext(ctx, "/proc/self/exe", "demo", "--network", "udp", "--count", strconv.Itoa(d.messages), "--log-level", cmp.Or(d.level, "warn"))
 	c.Env = append(os.Environ(), insideVariable+"=1")
@@ -81,13 +81,13 @@ func refusal(err error) string {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return "user namespaces are not permitted here: " + err.Error()
 	}
-	return "cannot create a user namespace:  " + err.Error()
+	return "cannot create a user namespace: " + err.Error()
 }
 
 // runInside runs the demo in the user namespace. The kernel removes everything when the process ends.
 func (d *demo) runInside(ctx context.Context) error {
 	if err := tryLab(); err != nil {
-		d.setMemory("cannot create network namespaces:  " + err.Error())
+		d.setMemory("cannot create network namespaces: " + err.Error())
 	} else {
 		d.preface = "Without root, its hosts are in a user namespace, and use UDP sockets instead of XDP:"
 		d.rootAdds = "As root the devices use XDP: round trips are faster, and completions have the sender's MAC and VLAN."
@@ -102,8 +102,8 @@ func (d *demo) setMemory(why string) {
 	d.rootAdds = "As root the hosts are in network namespaces, on a veth pair and a bridge, with XDP, IGMP and MLD."
 }
 
-// tryLab creates and removes everything that a demo needs. Names of namespaces are below /run, which belongs to the
-// host, so /run is replaced here.
+// tryLab creates and removes one of each object that a demo needs. Namespaces have names in /run, which belongs to the
+// host, so tryLab mounts a tmpfs over /run.
 func tryLab() (err error) {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount on /run: %w", err)

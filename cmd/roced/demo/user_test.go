@@ -143,13 +143,13 @@ func TestUserDemoIsStopped(t *testing.T) {
 		}
 		for deadline := time.Now().Add(waittest.Limit); unix.Kill(inside, 0) == nil && !isZombie(inside); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%v: the process in the user namespace runs on", signal)
+				t.Fatalf("%v: the process in the user namespace is still running", signal)
 			}
 		}
 	}
 }
 
-// childOf is the only child of a process.
+// childOf returns the only child of a process.
 func childOf(t *testing.T, pid int) (child int) {
 	t.Helper()
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/internal/lab/capture"
 )
 
-// watch counts the packets at a port of the demo's switch. It belongs to one goroutine, which must
-// call look before the socket is full: some thousand frames.
+// watch counts the packets at a port of the demo's switch. It belongs to one goroutine, which must call update before
+// the socket buffer is full (a few thousand frames).
 type watch struct {
 	*capture.Socket
 	packet wire.Packet
@@ -45,8 +45,8 @@ func (w *watch) of(group netip.Addr) *traffic {
 	return t
 }
 
-// look counts the packets since the last look.
-func (w *watch) look() error {
+// update counts the packets since the last update.
+func (w *watch) update() error {
 	for frame, err := range w.Frames() {
 		if err != nil {
 			return err
@@ -58,8 +58,7 @@ func (w *watch) look() error {
 	return nil
 }
 
-// count counts a frame that the switch received from the host, or sent to it. A train is several
-// packets.
+// count counts a frame that the switch received from the host, or sent to it. A train counts as several packets.
 func (w *watch) count(frame capture.Frame) error {
 	packets, err := frame.Packets()
 	if err != nil {

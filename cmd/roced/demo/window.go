@@ -7,18 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window is the greatest number of messages that the demo has in flight: never more than receives are posted.
+// window is the maximum number of messages in flight. It is smaller than the number of posted receives.
 const window = 64
 
-// messageRoom is the room in a socket that the kernel charges for a message of at most 1024 bytes: a buffer of 2048 bytes, and its
-// description.
+// messageRoom is the space in a socket buffer, in bytes, that the kernel charges for a message of at most 1024 bytes: a
+// buffer of 2048 bytes and its sk_buff.
 const messageRoom = 2304
 
-// windowOf returns the number of messages that the demo has in flight to a host: over UDP sockets no more than one of them holds.
+// windowOf returns the maximum number of messages in flight to a host. Over UDP sockets, the socket buffer limits it.
 func windowOf(to *host) (int, error) { return windowOfPart(to, 1) }
 
-// groupWindowOf is windowOf for messages to a group. The capture on a port has as much room as a UDP socket, and also holds messages
-// that a host has received since the demo read the capture.
+// groupWindowOf returns the maximum number of messages in flight to a group. It is smaller than that of windowOf: the
+// capture on a port has a buffer as large as a UDP socket's, which also holds messages that a host has received since
+// the last update of the watch.
 func groupWindowOf(to *host) (int, error) { return windowOfPart(to, 2) }
 
 func windowOfPart(to *host, parts int) (int, error) {
@@ -32,11 +33,11 @@ func windowOfPart(to *host, parts int) (int, error) {
 // overUDP reports whether the host's device uses UDP sockets.
 func (h *host) overUDP() bool { return cli.Network(h.Attr.XDPMode, h.Attr.AFXDPMode) == "udp" }
 
-// windowIn is the window of a socket with so many bytes of room.
+// windowIn returns the window for a socket buffer of room bytes.
 func windowIn(room int) int { return max(1, min(window, room/messageRoom)) }
 
-// socketRoom returns the room for received packets that this process gets in a UDP socket, in bytes: without privileges it is
-// limited (net.core.rmem_max).
+// socketRoom returns the size in bytes of the receive buffer that this process gets for a UDP socket. Without
+// privileges net.core.rmem_max limits it.
 func socketRoom() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
