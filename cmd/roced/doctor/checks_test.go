@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// healthy returns facts that cause no findings above ok.
+// healthy returns facts for which all findings are ok.
 func healthy() *facts {
 	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
 	return &facts{
@@ -153,7 +153,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// With frames that fit one chunk, zero-copy needs one segment.
+// TestOneChunkIsEnough: zero-copy needs only one segment if frames fit one chunk.
 func TestOneChunkIsEnough(t *testing.T) {
 	f := healthy()
 	f.features.segments, f.link.Attrs().MTU = 1, 2200
@@ -162,7 +162,7 @@ func TestOneChunkIsEnough(t *testing.T) {
 	}
 }
 
-// TestWay checks which network a device would use, why, and which features are lost.
+// TestNetwork checks the reported network of a device, the reason, and the features that are lost.
 func TestNetwork(t *testing.T) {
 	for _, row := range []struct {
 		network hca.Network
@@ -189,7 +189,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestNoFault: states that resemble faults and are not.
+// TestNoFault: states that resemble faults cause no finding.
 func TestNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts){
 		"a bridge with a querier":   func(f *facts) { f.bridge = &bridge{"br0", true, true} },

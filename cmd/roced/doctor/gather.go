@@ -41,7 +41,7 @@ func gather(ctx context.Context, network hca.Network, name, socket string, liste
 	f.readGroups()
 	f.rules = readRules(ctx)
 	f.queries = listenForQueries(ctx, f.link.Attrs().Index, listen)
-	if ctx.Err() == nil { // otherwise the time was cut short
+	if ctx.Err() == nil { // otherwise the query time was shorter
 		f.listened = listen
 	}
 	return f

@@ -101,7 +101,7 @@ func (f *facts) lower() string {
 	return ""
 }
 
-// checkAttached checks for another XDP program: an interface has at most one.
+// checkAttached checks for an attached XDP program: an interface can have only one.
 func checkAttached(f *facts) []finding {
 	x := f.base.Attrs().Xdp
 	if x == nil || !x.Attached {
@@ -128,7 +128,7 @@ func checkDriver(f *facts) []finding {
 		return report(subject, note, "no native XDP: generic XDP is used, which is slower", "")
 	case !f.features.has(xskZeroCopy):
 		return report(subject, note, "native XDP; AF_XDP without zero-copy: the kernel copies each frame",
-			"none for this interface; most drivers of NICs with 10 Gb/s or more support zero-copy, and igb and virtio_net since Linux 6.14")
+			"no remedy for this interface; most drivers of NICs with 10 Gb/s or more support zero-copy, and igb and virtio_net since Linux 6.14")
 	case rdmaMTU(f.link.Attrs().MTU) == 4096 && !f.features.has(rxSG):
 		return report(subject, warning, "native XDP without multi-buffer frames, which RDMA MTU 4096 needs", "use --xdp generic or a smaller MTU")
 	case rdmaMTU(f.link.Attrs().MTU) == 4096 && f.features.segments < 2:

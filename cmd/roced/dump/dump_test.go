@@ -18,7 +18,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// endpoint is a program's on a device of a service.
+// endpoint opens an endpoint on a device of a service, as a program does.
 func endpoint(t *testing.T, socket, device string) *ud.Endpoint {
 	t.Helper()
 	session, err := client.Dial(socket, device)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newLibraries is a folder with files of the libraries' names.
+// newLibraries returns a folder with files that have the names of the libraries.
 func newLibraries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,8 +41,8 @@ func newMuslToo(t *testing.T) string {
 	return dir
 }
 
-// newStrangers is a folder with libraries of the same names that are not ours.
-func newStrangers(t *testing.T) string {
+// newForeignLibraries returns a folder with libraries of the same names that are not roced's.
+func newForeignLibraries(t *testing.T) string {
 	t.Helper()
 	dir := newLibraries(t)
 	if err := os.WriteFile(filepath.Join(dir, libraries.Names[1]), []byte("ELF"), 0o644); err != nil {
@@ -57,13 +57,13 @@ type ran struct {
 	out, errOut string
 }
 
-// run runs roced exec in a process of its own, without a service unless the environment names one.
+// run runs roced exec in its own process, without a service unless the environment names one.
 func run(t *testing.T, environment []string, args ...string) ran {
 	t.Helper()
 	return runChild(cmdtest.Command(t, append([]string{"exec"}, args...)...), t.TempDir(), environment)
 }
 
-// runAsNobody is run as an ordinary user.
+// runAsNobody is run as the user nobody.
 func runAsNobody(t *testing.T, args ...string) ran {
 	t.Helper()
 	child := cmdtest.Command(t, append([]string{"exec"}, args...)...)
@@ -81,7 +81,7 @@ func runChild(child *cmdtest.Child, runtimeDir string, environment []string) ran
 	return ran{child.ProcessState.ExitCode(), out.String(), child.Said()}
 }
 
-// TestHardLimitOfFileSizes is reported at the start where the command cannot raise it, and is silent otherwise.
+// TestHardLimitOfFileSizes: the command reports at its start a limit of file sizes that it cannot raise.
 func TestHardLimitOfFileSizes(t *testing.T) {
 	t.Parallel()
 	libraries := newLibraries(t)
@@ -99,7 +99,7 @@ func TestHardLimitOfFileSizes(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, []byte("no program"), 0o644); err != nil {
+	if err := os.WriteFile(plain, []byte("not a program"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]struct {
@@ -111,9 +111,9 @@ func TestExitCodes(t *testing.T) {
 		"it fails":              {[]string{"sh", "-c", "exit 17"}, 17, ""},
 		"a signal ends it":      {[]string{"sh", "-c", "kill -KILL $$"}, 137, ""},
 		"a broken pipe ends it": {[]string{"sh", "-c", "kill -PIPE $$"}, 141, ""},
-		"it is not there":       {[]string{"no-such-program"}, exitMissing, "no-such-program: executable file not found"},
-		"nor is its path":       {[]string{"/no/such/program"}, exitMissing, "no such file"},
-		"it is no program":      {[]string{plain}, exitCannot, "permission denied"},
+		"it is not found":       {[]string{"no-such-program"}, exitMissing, "no-such-program: executable file not found"},
+		"its path is not found": {[]string{"/no/such/program"}, exitMissing, "no such file"},
+		"it is not executable":  {[]string{plain}, exitCannot, "permission denied"},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -134,19 +134,19 @@ func TestErrors(t *testing.T) {
 		said string
 	}{
 		"no program":          {nil, 2, "no program given"},
-		"no libraries there":  {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
-		"rdma-core's":         {[]string{"--libraries", newStrangers(t), "true"}, exitFailed, "not roced's"},
+		"no libraries":        {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
+		"rdma-core's":         {[]string{"--libraries", newForeignLibraries(t), "true"}, exitFailed, "not roced's"},
 		"empty socket":        {[]string{"--socket", "", "true"}, 2, "must be the path of a socket"},
 		"unknown network":     {[]string{"--network", "tcp", "true"}, 2, "--network must be loopback, udp or xdp"},
 		"no interface":        {[]string{"--network", "udp", "-d", "eth9", "--libraries", newLibraries(t), "true"}, exitFailed, "eth9"},
 		"device in memory":    {[]string{"-d", "eth9", "true"}, 2, "--device requires"},
-		"hosts of others":     {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts requires"},
+		"hosts over UDP":      {[]string{"--hosts", "2", "--network", "udp", "true"}, 2, "--hosts requires"},
 		"hosts":               {[]string{"--hosts", "-1", "true"}, 2, "--hosts must be from 0 to 1000: -1"},
 		"delay":               {[]string{"--network", "loopback", "--delay", "-5ms", "true"}, 2, "--delay must not be negative: -5ms"},
 		"mark without a rate": {[]string{"--network", "loopback", "--mark", "1ms", "true"}, 2, "requires --rate"},
-		"no schedule there":   {[]string{"--network", "loopback", "--schedule", "/nowhere", "true"}, 2, "--schedule"},
+		"no schedule":         {[]string{"--network", "loopback", "--schedule", "/nowhere", "true"}, 2, "--schedule"},
 		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, 2, "cannot be combined with --socket"},
-		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
+		"no service":          {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -233,13 +233,13 @@ func TestTemporaryFolder(t *testing.T) {
 	}
 }
 
-// The program sees the service's devices and the host's other classes unchanged; other programs do not. An
-// unprivileged user also gets a user namespace.
+// TestSysfs: the program sees the service's devices, and the host's other device classes unchanged; the host does not
+// see the devices. For an unprivileged user the command also creates a user namespace.
 func TestSysfs(t *testing.T) {
 	t.Parallel()
 	script := `cd /sys/class && cat infiniband/loop/node_type infiniband/loop/ports/1/state infiniband/loop/ports/1/gids/1 infiniband/loop/ports/1/gid_attrs/types/1 infiniband_verbs/uverbs0/ibdev net/lo/operstate && ` +
 		`test -c /dev/infiniband/uverbs0 && test -c /dev/infiniband/rdma_cm && echo x >/dev/null`
-	// A folder and a link of the host's /dev, if it has them: a bare devtmpfs has no links.
+	// A folder and a symbolic link in /dev, if the host has them: a plain devtmpfs has no links.
 	for name, is := range map[string]string{"shm": "-d", "fd": "-L"} {
 		if _, err := os.Lstat("/dev/" + name); err == nil {
 			script += " && test " + is + " /dev/" + name
@@ -280,8 +280,8 @@ func TestSysfsInAChroot(t *testing.T) {
 	}
 }
 
-// TestSysfsGivesNoRights: --sysfs gives the program no additional privileges.
-func TestSysfsGivesNoRights(t *testing.T) {
+// TestSysfsAddsNoPrivileges: --sysfs does not add privileges to the program.
+func TestSysfsAddsNoPrivileges(t *testing.T) {
 	t.Parallel()
 	needs.UserNamespace(t)
 	got := runAsNobody(t, "--sysfs", "--libraries", newLibraries(t), "grep", "-E", "^Cap(Prm|Eff|Inh|Amb)", "/proc/self/status")
@@ -290,8 +290,8 @@ func TestSysfsGivesNoRights(t *testing.T) {
 	}
 }
 
-// A service that another user has put where the user's own would be is not used.
-func TestStrangersService(t *testing.T) {
+// TestForeignService: a service of another user, at the place of the user's own service, is not used.
+func TestForeignService(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
 	folder := cmdtest.NobodysDir(t)
@@ -310,7 +310,7 @@ func TestStrangersService(t *testing.T) {
 	}
 }
 
-// TestInstalledService: the installed service runs as a user of its own, in a folder of that user.
+// TestInstalledService: the installed service, which runs as its own user in a folder of that user, is used.
 func TestInstalledService(t *testing.T) {
 	needs.Root(t)
 	t.Setenv("ROCED_SOCKET", "")
@@ -344,7 +344,7 @@ func TestRelativeSocket(t *testing.T) {
 	}
 }
 
-// Signals are the program's.
+// TestSignals: signals are forwarded to the program.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []string{"HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM", "TSTP", "CONT"} {
@@ -358,7 +358,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestStoppedJob: a program that the terminal stops is a stopped job, and continues as one.
+// TestStoppedJob: if the terminal stops the program, the shell sees a stopped job, which it can continue.
 func TestStoppedJob(t *testing.T) {
 	t.Parallel()
 	needs.Tools(t, "script", "bash")

@@ -20,13 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kill is a command that is to be killed, with a folder for temporary files of its own.
+// kill is a command that the test kills. Its folder for temporary files is place.
 type kill struct {
 	*cmdtest.Child
 	place string
 }
 
-// startToBeKilled starts a command whose program runs until its input ends, which is after the test.
+// startToBeKilled starts a command whose program runs until the end of its input, which the test does not close.
 func startToBeKilled(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) kill {
 	t.Helper()
 	child := cmdtest.Command(t, append(append([]string{"exec", "--libraries", newLibraries(t)}, args...), "sh", "-c", "echo up; read x; echo still here")...)
@@ -71,15 +71,15 @@ func (k kill) namedIn(pattern string) bool { return isIn(pattern, k.place) }
 func isIn(pattern, text string) bool {
 	files, _ := filepath.Glob(pattern)
 	for _, file := range files {
-		if content, err := os.ReadFile(file); err == nil && bytes.Contains(content, []byte(text)) { // else the process has ended
+		if content, err := os.ReadFile(file); err == nil && bytes.Contains(content, []byte(text)) { // it fails if the process has ended
 			return true
 		}
 	}
 	return false
 }
 
-// TestKilledLeavesNothing: the kill of a command also ends its program, and removes its socket, folder, mounts and
-// port.
+// TestKilledLeavesNothing: if a command is killed, its program ends, and its socket, folder, mounts and port are
+// released.
 func TestKilledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -109,7 +109,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyMoment: a kill during the start leaves nothing behind.
+// TestKilledAtAnyMoment: a command that is killed during its start leaves nothing behind.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -169,8 +169,8 @@ func TestLeftFolders(t *testing.T) {
 	}
 }
 
-// TestGuardRemovesOnlySuchFolders: the guard's flag, given by a user, must not remove other folders.
-func TestGuardRemovesOnlySuchFolders(t *testing.T) {
+// TestGuardRemovesOnlyOwnFolders: the guard does not remove folders with other names, even if a user sets its flag.
+func TestGuardRemovesOnlyOwnFolders(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "precious")
 	if err := os.Mkdir(dir, 0o700); err != nil {
