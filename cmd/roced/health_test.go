@@ -11,12 +11,12 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// memberIsReady is in the last line that mcast prints before messages.
+// memberIsReady occurs in the last line that mcast prints before messages.
 const memberIsReady = "RDMA MTU"
 
-// TestInterfaceGoes: when the interface is removed, running commands end with the cause and without
-// false reports. Commands that wait for TCP end too.
-func TestInterfaceGoes(t *testing.T) {
+// TestInterfaceRemoved: when the interface is removed, running commands end with the cause and without false reports.
+// This includes commands that wait for TCP.
+func TestInterfaceRemoved(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, args, until string }{
 		{"mcast receives", "mcast 239.1.2.3", memberIsReady},
@@ -41,7 +41,7 @@ func TestInterfaceGoes(t *testing.T) {
 			}
 			for _, line := range strings.Split(rest, "\n") {
 				if strings.Contains(line, " bytes to ") && !strings.Contains(line, "10.77.0.1 QP") {
-					t.Errorf("a message that was not received: %q", line)
+					t.Errorf("printed a message that was not received: %q", line)
 				}
 			}
 			if strings.Contains(row.args, "--count 10") && !strings.Contains(rest, "received 0 messages") {

@@ -22,19 +22,19 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// started is a roced exec whose program prints the service's socket and ends with its input.
+// started is a running roced exec. Its program has printed the service's socket, and ends at the end of its input.
 type started struct {
 	*cmdtest.Child
 	socket string
 	input  io.Closer
 }
 
-// startAsNobody starts one of an ordinary user.
+// startAsNobody is start as the user nobody.
 func startAsNobody(t *testing.T, ns *lab.Namespace, args ...string) *started {
 	return start(t, ns, true, args...)
 }
 
-// start starts one in a network namespace; nil: in this one.
+// start starts roced exec in a network namespace; nil means that of the test.
 func start(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) *started {
 	t.Helper()
 	args = append(append([]string{"exec", "--libraries", newLibraries(t)}, args...), "sh", "-c", "echo at $ROCED_SOCKET; read x")
@@ -56,11 +56,11 @@ func start(t *testing.T, ns *lab.Namespace, asNobody bool, args ...string) *star
 	return &started{child, strings.TrimPrefix(strings.TrimSpace(child.Await(t, "at ")), "at "), input}
 }
 
-// finish has the program end.
+// finish ends the program by closing its input.
 func (s *started) finish(t *testing.T) {
 	t.Helper()
 	s.input.Close()
-	if code, rest := s.End(t); code != 1 || rest != "" { // read's at the end of its input
+	if code, rest := s.End(t); code != 1 || rest != "" { // the status of read at the end of its input
 		t.Errorf("exit code %d, %q, %s", code, rest, s.Said())
 	}
 }
@@ -105,7 +105,7 @@ func TestInterface(t *testing.T) {
 	}
 }
 
-// TestHosts: named hosts have fixed addresses, which no process gets.
+// TestHosts: named hosts have fixed addresses, which are not assigned to processes.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback", "--hosts", "2")
@@ -117,8 +117,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestPrivateNetworks: hosts of two commands have different addresses, each unreachable from the other, and 10.88.0.1
-// is the first host of each.
+// TestPrivateNetworks: hosts of two commands have different addresses and cannot reach each other. In each network,
+// 10.88.0.1 is the first host.
 func TestPrivateNetworks(t *testing.T) {
 	t.Parallel()
 	var addresses [2]netip.Addr
@@ -131,7 +131,7 @@ func TestPrivateNetworks(t *testing.T) {
 		}
 		addresses[i] = entry.GID.Addr().Unmap()
 		if _, _, err := kernel.FindGID(devices[i], verbs.GIDFromAddr(netip.MustParseAddr("10.88.0.1"))); err != nil {
-			t.Errorf("10.88.0.1 is no address of the first host: %v", err)
+			t.Errorf("10.88.0.1 is not an address of the first host: %v", err)
 		}
 	}
 	if addresses[0] == addresses[1] {
@@ -149,8 +149,8 @@ func TestPrivateNetworks(t *testing.T) {
 	}
 }
 
-// TestWaitsAlone: a program that has a device but sends and receives nothing causes a note that programs of other
-// commands cannot reach it.
+// TestWaitsAlone: if the only program on the network has sent and received nothing, the command reports that programs
+// of other commands cannot reach it.
 func TestWaitsAlone(t *testing.T) {
 	t.Parallel()
 	s := startAsNobody(t, nil, "--network", "loopback")
@@ -167,7 +167,7 @@ func TestWaitsAlone(t *testing.T) {
 	}
 }
 
-// TestReportAndCapture: drops are reported at the end, and are in the capture with their reason.
+// TestReportAndCapture: drops are reported at the end, and are recorded in the capture with their reason.
 func TestReportAndCapture(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(cmdtest.NobodysDir(t), "x.pcapng")

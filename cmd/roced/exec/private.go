@@ -20,7 +20,7 @@ import (
 // fails immediately.
 type privateNetwork struct {
 	*loopback.Network
-	number  int // claimed until Close; -1 if all were taken
+	number  int // claimed until Close; -1 if no number was free
 	claim   int // descriptor of the claim
 	closing chan struct{}
 	watched sync.WaitGroup
@@ -39,8 +39,7 @@ func privatePools(number int) []netip.Prefix {
 
 // claimNumber claims a number that no other command on this machine uses. The claim is an abstract socket
 // (unix(7)), which the kernel frees when the process ends and which needs no directory. Claims in other
-// network namespaces are not visible, so the search starts at a random number. The number is -1 if all are
-// taken.
+// network namespaces are not visible, so the search starts at a random number. The number is -1 if none is free.
 func claimNumber() (number, fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -73,7 +72,7 @@ func (o *options) openPrivate(out io.Writer) (n *privateNetwork, err error) {
 	return n, nil
 }
 
-// A program that was alone in this many consecutive checks is waiting for a peer that cannot connect.
+// A program that was alone in checksAlone consecutive checks is assumed to wait for a peer that cannot connect.
 const (
 	checkInterval = time.Second
 	checksAlone   = 5

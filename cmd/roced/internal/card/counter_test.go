@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLossesOfAnInterfaceThatIsGone: the counters of a removed interface are absent, not 0.
-func TestLossesOfAnInterfaceThatIsGone(t *testing.T) {
+// TestLossesOfARemovedInterface: the counters of a removed interface are absent, not 0.
+func TestLossesOfARemovedInterface(t *testing.T) {
 	before := []Counter{{Place: "engine", Name: "sent", Packets: 1}, {Place: "link", Name: "rx_dropped", Packets: 4}}
 	after := []Counter{{Place: "engine", Name: "sent", Packets: 3}}
 	changed := Since(before, after)
@@ -20,9 +20,8 @@ func TestLossesOfAnInterfaceThatIsGone(t *testing.T) {
 	}
 }
 
-// TestSinceOfACounterThatStartsAnew: the difference of a counter that was reset is 0, without
-// wrapping.
-func TestSinceOfACounterThatStartsAnew(t *testing.T) {
+// TestSinceOfAResetCounter: the difference of a counter that was reset is 0 and does not wrap.
+func TestSinceOfAResetCounter(t *testing.T) {
 	changed := Since([]Counter{{Place: "link", Name: "rx_dropped", Packets: 4}}, []Counter{{Place: "link", Name: "rx_dropped", Packets: 1}})
 	if changed[0].Packets != 0 {
 		t.Errorf("%v", changed)

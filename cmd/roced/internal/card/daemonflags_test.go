@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemonIn is a service with a card on a namespace's eth0, and its socket.
+// daemonIn starts a service with a card on a namespace's eth0, and returns its socket.
 func daemonIn(t *testing.T, ns *lab.Namespace, options ...hca.Option) (socket string) {
 	t.Helper()
 	opened, err := hca.Open("eth0", append(options, hca.InNamespace(ns.Path()), hca.WithLogger(slog.New(slog.DiscardHandler)))...)
@@ -43,7 +43,7 @@ func daemonIn(t *testing.T, ns *lab.Namespace, options ...hca.Option) (socket st
 	return socket
 }
 
-// flagsOf are a command line's.
+// flagsOf parses a command line that selects a namespace's eth0.
 func flagsOf(t *testing.T, ns *lab.Namespace, args string) *Flags {
 	t.Helper()
 	f := &Flags{Log: slog.New(slog.DiscardHandler)}
@@ -55,8 +55,8 @@ func flagsOf(t *testing.T, ns *lab.Namespace, args string) *Flags {
 	return f
 }
 
-// TestOpenFindsTheDaemon: the service is used if it owns the interface, not one of the same name
-// elsewhere, and no flag needs a card of this process.
+// TestOpenFindsTheDaemon: the service is used if it owns the interface, and no flag needs a card of this process. An
+// interface with the same name in another namespace does not count.
 func TestOpenFindsTheDaemon(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -85,7 +85,7 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	if d, err = f.Open(t.Context()); err != nil || d.Daemon != "" {
 		t.Fatalf("a free interface: %v, of the service %q", err, d.Daemon)
 	}
-	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the service has another
+	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // the interface is in use, and the service has that of the other namespace
 		t.Errorf("opened eth0 of the other namespace: %v", err)
 	}
 	if err := d.Close(); err != nil {
@@ -93,7 +93,8 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	}
 }
 
-// TestOpenFindsTheDaemonOverUDP: a card over XDP would receive its packets.
+// TestOpenFindsTheDaemonOverUDP: a service over UDP sockets is used too, since a card over XDP would receive its
+// packets.
 func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -115,8 +116,7 @@ func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
 	}
 }
 
-// TestOpenOfADaemonThatRefuses: the error contains the service's refusal, and the reason why the
-// interface is busy.
+// TestOpenOfADaemonThatRefuses: the error contains that of the service, and that of the busy interface.
 func TestOpenOfADaemonThatRefuses(t *testing.T) {
 	t.Parallel()
 	f := &Flags{InterfaceFlags: InterfaceFlags{Device: "eth0"}, Log: slog.New(slog.DiscardHandler)}
@@ -149,7 +149,7 @@ func TestDaemonFlag(t *testing.T) {
 	err = d.Use(t.Context(), func(context.Context) error {
 		all, err := d.Counters()
 		if err == nil && (len(all) == 0 || LinkLosses(all) != nil) {
-			t.Errorf("counters of the service's card and no interface's: %v", all)
+			t.Errorf("want counters of the service's card only: %v", all)
 		}
 		return err
 	})
@@ -158,7 +158,7 @@ func TestDaemonFlag(t *testing.T) {
 	}
 	f.Device = "nope"
 	if _, err := f.Open(t.Context()); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
-		t.Errorf("a device that the service has not: %v", err)
+		t.Errorf("a device that the service does not have: %v", err)
 	}
 	f = flagsOf(t, hosts.A, "--xdp generic --socket="+socket)
 	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp cannot be combined with --socket") {

@@ -30,8 +30,7 @@ type Device struct {
 	log      *slog.Logger
 }
 
-// Open opens a card on an interface. The interface is in the network namespace of a file, or in that of the
-// process if namespace is empty.
+// Open opens a card on an interface. namespace is the file of its network namespace; empty means that of the process.
 func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Device, error) {
 	options = append(options, hca.WithLogger(log))
 	if namespace != "" {

@@ -45,8 +45,8 @@ func OpenEndpoint(d *Device, o ud.Options) (*Endpoint, error) {
 	return &Endpoint{Endpoint: e, Device: d, number: e.LocalAddr().QPN, source: o.Source}, nil
 }
 
-// MakeRoomToSpin is for commands that spin while waiting. Commands that sleep are faster without it: with
-// more threads than processors, each wake-up starts a thread without work.
+// MakeRoomToSpin raises GOMAXPROCS for commands that spin while waiting. Commands that sleep do not call it: with more
+// threads than processors, each wake-up would start a thread without work.
 func MakeRoomToSpin() { cli.MakeRoom(2) } // the worker and the command's goroutine
 
 // QPN returns the number of the queue pair.
@@ -92,7 +92,7 @@ func (e *Endpoint) Receive(ctx context.Context, sleep bool, messages []ud.Messag
 	return n, e.Explain(ctx, err)
 }
 
-// Arrived returns messages that have arrived, without waiting; otherwise it is like Receive.
+// Arrived is Receive without waiting: it returns messages that have arrived.
 func (e *Endpoint) Arrived(messages []ud.Message) (int, error) {
 	n, err := e.Poll(messages)
 	return n, e.Device.explain(err)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCloseWaitsForSends: queued messages are sent.
+// TestCloseWaitsForSends: Close sends the queued messages.
 func TestCloseWaitsForSends(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	e, err := card.OpenEndpoint(left.Device, cardtest.Options)
@@ -53,11 +53,11 @@ func TestMessagesBeforeAFailure(t *testing.T) {
 		t.Errorf("%d messages: %v", n, err)
 	}
 	if n, err := right.Arrived(messages[:]); n != 0 || err == nil {
-		t.Errorf("%d messages of a device that is closed", n)
+		t.Errorf("got %d messages from a closed device", n)
 	}
 }
 
-// TestAimNamesTheSource: a source address cannot send to a peer of the other IP version.
+// TestAimNamesTheSource: Aim to a peer of the other IP version fails with an error that contains the source address.
 func TestAimNamesTheSource(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	o := cardtest.Options

@@ -14,8 +14,9 @@ import (
 // AnyGID selects the source address automatically.
 const AnyGID = -1
 
-// ChooseGID returns a GID table entry. Without an index it selects the local address with which the program
-// already communicates with its peer, otherwise the first address of the peer's IP version if known.
+// ChooseGID returns a GID table entry. For index AnyGID it selects the entry of local, the address that the TCP
+// connection to the peer uses. Otherwise it selects the first entry with the peer's IP version, preferably one that is
+// not link-local.
 func (d *Device) ChooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.GIDEntry, error) {
 	entries, err := d.QueryGIDTable(Port)
 	if err != nil {

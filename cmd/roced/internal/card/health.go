@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use runs work on the device and closes the device. The context of work is cancelled when the device fails,
-// because work that waits for signals or TCP would not notice; the error is then that failure.
+// Use runs work on the device, then closes the device. When the device fails, it cancels the context of work, because
+// work that waits for signals or TCP would not detect the failure. It then returns that failure.
 func (d *Device) Use(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -23,7 +23,7 @@ func (d *Device) Use(ctx context.Context, work func(context.Context) error) erro
 	}()
 	err := work(ctx)
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(context.Cause(ctx), verbs.ErrDeviceFatal) {
-		err = d.provider.Err() // without repetition
+		err = d.provider.Err() // once, not also from work
 	}
 	cancel(nil)
 	<-ended

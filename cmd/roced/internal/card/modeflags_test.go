@@ -15,7 +15,7 @@ func TestModeFlags(t *testing.T) {
 	for _, row := range []struct {
 		args string
 		want string // of the error; empty for none
-		xdp  bool   // it must be XDP
+		xdp  bool   // NeedsXDP
 	}{
 		{"", "", false},
 		{"--network auto --xdp auto --tx auto", "", false},

@@ -4,13 +4,14 @@ package card
 
 import "fmt"
 
-// Unanswered returns the advice if no packet of this payload size reached an existing peer or returned.
+// Unanswered returns the remedy for packets with a payload of this size that did not reach an existing peer, or whose
+// responses did not arrive.
 func Unanswered(bytes int) string {
 	return fmt.Sprintf("check that firewalls on both hosts and between them accept UDP port 4791 (nft list ruleset), and that the MTU of all links is sufficient for messages of %d bytes", bytes)
 }
 
-// Silence returns the advice if no datagram arrived since before. Packets of another transport service
-// indicate different flags of the peer.
+// Silence returns the remedy if no datagram arrived since the counters before were read. Packets of another transport
+// service mean that the peer has different flags.
 func (d *Device) Silence(before []Counter, bytes int) string {
 	after, err := d.Counters()
 	if err != nil {

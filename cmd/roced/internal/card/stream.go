@@ -20,7 +20,7 @@ import (
 type Stream struct {
 	*rc.Conn
 	device *Device
-	domain *rc.Domain // of shared receives, else nil
+	domain *rc.Domain // of the SRQ; nil if receives are not shared
 	in     [Batch]rc.Message
 	lent   []rc.Message // the part of in that the caller owns
 	peer   verbs.QPN    // sender of all messages
@@ -140,7 +140,7 @@ func (s *Stream) Receive(ctx context.Context, _ bool, messages []ud.Message) (in
 	return n, s.explain(ctx, err)
 }
 
-// Arrived returns no messages: a connection has no duplicates to skip.
+// Arrived returns no messages: it exists to skip duplicates, which a connection does not deliver.
 func (s *Stream) Arrived([]ud.Message) (int, error) { return 0, nil }
 
 func (s *Stream) explain(ctx context.Context, err error) error {

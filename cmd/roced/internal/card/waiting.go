@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Waiting selects how a command waits for messages. With its own card it spins, which has the lowest latency.
-// With the service, which needs a processor for each message, it sleeps.
+// Waiting selects how a command waits for messages. With its own card it spins, which has the lowest latency. With the
+// service it sleeps, because the service needs a processor to handle each message.
 type Waiting struct {
 	Sleep bool
 	spin  bool

@@ -12,11 +12,11 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// answerTime is the response time of the test server: no round trip is shorter.
+// answerTime is the delay of each response, and so the minimum round-trip time.
 const answerTime = 5 * time.Millisecond
 
-// AnswerTwice serves requests as over a network that duplicates each response and delivers the copy after the
-// next request, before its response.
+// AnswerTwice serves count requests and simulates a network that duplicates responses: after each request it first
+// sends the response to the previous one again.
 func AnswerTwice(ctx context.Context, e *card.Endpoint, count int) error {
 	for range count {
 		m, err := e.Recv(ctx)

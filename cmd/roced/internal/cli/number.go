@@ -23,7 +23,7 @@ func Grouped(n uint64) string {
 	return digits
 }
 
-// Several formats a number of things.
+// Several formats a number with a noun, which has a plural in s.
 func Several(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -34,7 +34,7 @@ func Several(n uint64, thing string) string {
 // Megabytes formats a number of bytes in units of 10^6 bytes.
 func Megabytes(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 2, 64) }
 
-// Percentile returns the smallest of the sorted times that a percentage of them does not exceed.
+// Percentile returns the smallest of the sorted times that is not exceeded by the given percentage of them.
 func Percentile(sorted []time.Duration, percent float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

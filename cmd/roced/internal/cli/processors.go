@@ -6,6 +6,6 @@ import (
 	"runtime"
 )
 
-// MakeRoom raises GOMAXPROCS so that goroutines run beside threads that spin: two spinners with GOMAXPROCS 2
-// delay others by 10 ms.
+// MakeRoom raises GOMAXPROCS so that other goroutines can run while some spin. With GOMAXPROCS 2, two spinning
+// goroutines delay the others by 10 ms.
 func MakeRoom(spinners int) { runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), spinners+2)) }

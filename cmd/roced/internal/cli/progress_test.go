@@ -21,8 +21,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressWithoutATerminal: without a terminal a line is written every ten seconds, and none
-// for a short test.
+// TestProgressWithoutATerminal: without a terminal a line is written every ten seconds. A short test writes no line.
 func TestProgressWithoutATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -31,7 +30,7 @@ func TestProgressWithoutATerminal(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		p.End()
 		if out.String() != "" {
-			t.Errorf("%q of a short test", out.String())
+			t.Errorf("a short test wrote %q", out.String())
 		}
 		p = StartProgress(&out, "x")
 		p.Add(1000)

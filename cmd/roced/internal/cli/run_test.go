@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCure: the error for too few descriptors has one remedy.
-func TestCure(t *testing.T) {
+// TestRemedy: the error for too few descriptors has one remedy.
+func TestRemedy(t *testing.T) {
 	for text, want := range map[string]int{"listen": 1, "raise ulimit -n": 1, "": 0} {
 		var stderr bytes.Buffer
 		failing := &cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTypos is the maximum number of letters in which a suggested command differs from the given one, and at
-// most half of its letters.
+// maxTypos is the maximum number of letters in which a suggested command differs from the given one. Short names may
+// differ in half of their letters.
 const maxTypos = 2
 
 // addGroups makes each command with subcommands show its help without an argument and reject unknown

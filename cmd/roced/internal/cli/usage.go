@@ -19,7 +19,7 @@ func (e usageError) Unwrap() error { return e.error }
 // Usage marks an error as an invalid command line.
 func Usage(err error) error { return usageError{err} }
 
-// NoArguments is for commands without arguments.
+// NoArguments validates the arguments of commands that accept none.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usage(fmt.Errorf("%s accepts no arguments: %q; see %[1]s --help", cmd.CommandPath(), args[0]))
@@ -27,7 +27,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Names is for commands with one to most names as arguments.
+// Names validates the arguments of commands that accept from one to most names.
 func Names(most int) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

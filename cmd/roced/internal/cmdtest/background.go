@@ -21,7 +21,7 @@ type Background struct {
 	errOut strings.Builder // likewise
 }
 
-// Start runs a command line until the end of the test at the latest.
+// Start runs a command line in the background. The end of the test stops it.
 func Start(t testing.TB, args ...string) *Background {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -42,13 +42,13 @@ func Start(t testing.TB, args ...string) *Background {
 	return b
 }
 
-// patience is the time limit for a line of output, on the busiest machine.
-var patience = waittest.Long(2 * time.Minute)
+// outputTimeout is the time limit for a line of output. It is long enough for a busy machine.
+var outputTimeout = waittest.Long(2 * time.Minute)
 
 // Await waits for a line that contains the text.
 func (b *Background) Await(t testing.TB, text string) string {
 	t.Helper()
-	for end := time.After(patience); ; {
+	for end := time.After(outputTimeout); ; {
 		select {
 		case line, more := <-b.lines:
 			if strings.Contains(line, text) && more {
@@ -59,7 +59,7 @@ func (b *Background) Await(t testing.TB, text string) string {
 				t.Fatalf("no output with %q: exit code %d: %s", text, b.code, b.errOut.String())
 			}
 		case <-end:
-			t.Fatalf("no output with %q within %v", text, patience)
+			t.Fatalf("no output with %q within %v", text, outputTimeout)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (b *Background) Wait() (code int, rest string) {
 // Stderr returns the standard error output of an ended command.
 func (b *Background) Stderr() string { return b.errOut.String() }
 
-// Stop ends the command as a signal does.
+// Stop cancels the context of the command, as a signal does.
 func (b *Background) Stop() { b.stop() }
 
 // HasEnded reports whether the command has ended.
@@ -89,7 +89,7 @@ func (b *Background) HasEnded() bool {
 	}
 }
 
-// End stops the command as a signal does, and checks that it exits with 0.
+// End stops the command like Stop, and checks that it exits with 0.
 func (b *Background) End(t *testing.T) (rest string) {
 	t.Helper()
 	b.stop()

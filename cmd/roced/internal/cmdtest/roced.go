@@ -25,8 +25,8 @@ const childVariable = "ROCED_TEST_CHILD"
 // subject holds the subcommands under test.
 var subject cli.Commands
 
-// Main is the TestMain of a package whose tests run these subcommands, also as a child. On a slow machine the commands
-// wait longer.
+// Main implements TestMain for packages whose tests run these subcommands, in the test's process or as a child. On a
+// slow machine it raises the timeouts of the commands.
 func Main(m *testing.M, commands cli.Commands) {
 	subject = commands
 	for _, limit := range []*time.Duration{&proto.ServiceTimeout, &meet.ReplyTimeout, &card.StallTimeout, &card.AckTimeout} {

@@ -56,7 +56,7 @@ type Namespaces struct {
 	Users     string // names or numbers, separated by commas; empty: all users that can connect
 	Folder    string // directory of the namespaces' names; empty: any namespace
 	Cards     int    // maximum number of open cards
-	UserCards int    // per user; the last eighth of all is reserved for users without a card
+	UserCards int    // per user; the last eighth of Cards is reserved for users without a card
 }
 
 // Device is a card on an interface.

@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uncommented is the reference with all its keys in force.
+// uncommented returns the reference with all keys uncommented.
 func uncommented() string {
 	return regexp.MustCompile(`(?m)^#([[a-z])`).ReplaceAllString(Reference, "$1")
 }
 
-// TestReferenceHasEveryKeyAndItsDefault: the reference lists the keys in the order of the table. It is
-// equal to an empty file with that device.
+// TestReferenceHasEveryKeyAndItsDefault: the reference lists the keys in the order of the table. With all keys
+// uncommented it is equal to an empty file with one device.
 func TestReferenceHasEveryKeyAndItsDefault(t *testing.T) {
 	items, mistakes := read([]byte(uncommented()))
 	if mistakes != nil {
@@ -230,7 +230,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A file without an end is refused, and not read into memory.
+// TestFileIsTooLong: an endless file is rejected without reading all of it.
 func TestFileIsTooLong(t *testing.T) {
 	if _, err := Load("/dev/zero"); !errors.Is(err, unix.EFBIG) {
 		t.Error(err)

@@ -21,7 +21,7 @@ type Limits struct {
 	TotalMemory   uint64 // bytes of all users; 0: half of the available memory
 }
 
-// Except returns the limits with the values of given that are not 0.
+// Except returns a copy of l in which the values of given that are not 0 replace those of l.
 func (l Limits) Except(given Limits) Limits {
 	for _, one := range limitFields {
 		if n := *one.field(&given); n != 0 {
@@ -54,7 +54,7 @@ var limitFields = []struct {
 	{"event_channels", func(l *Limits) *int { return &l.EventChannels }},
 }
 
-// limits returns the keys of Limits. least is 1, or 0 if 0 has a meaning.
+// limits returns the keys of Limits. least is the minimum value: 1, or 0 if 0 has a special meaning.
 func limits(table string, least int, of func(*Config) *Limits) (list []key) {
 	for _, one := range limitFields {
 		list = append(list, number(table+one.name, least, maxObjects, func(c *Config) *int { return one.field(of(c)) }))

@@ -62,7 +62,7 @@ type parser struct {
 	config  *Config
 	errors  Errors
 	unknown string // table whose keys are ignored because its header is an error
-	refused int    // line of the last device whose interface is an error already
+	refused int    // line of the last device whose interface has been reported as an error
 }
 
 func (p *parser) errorf(at place, key, format string, args ...any) {
@@ -78,7 +78,7 @@ func (p *parser) item(i item) {
 	}
 }
 
-// tables returns how headers of a table start; "" if there is no such table.
+// tables returns the opening bracket of a table's header, or "" for an unknown table.
 func tables(name string) (bracket string) {
 	if name == "device" {
 		return "[["

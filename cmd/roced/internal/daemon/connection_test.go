@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestDialWaitsInTurn: commands that query the service wait in the backlog, as programs do.
-func TestDialWaitsInTurn(t *testing.T) {
+// TestDialWaits: Dial waits while the backlog is full, as programs do.
+func TestDialWaits(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, enough)
 	defer cancel()

@@ -13,7 +13,7 @@ type Device struct {
 	Attr verbs.DeviceAttr
 	Port verbs.PortAttr
 	GIDs []verbs.GIDEntry
-	Why  string // why the device has no card, and no attributes; empty if it has one
+	Why  string // the reason why the device has no card and so no attributes; empty if it has a card
 }
 
 // QueryDevice returns the attributes of a device. It opens no session, so no limits apply.

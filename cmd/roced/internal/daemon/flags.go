@@ -56,8 +56,8 @@ const socketFlag = "socket"
 // formerFlags are accepted as former names of the flag.
 var formerFlags = []string{"service", "daemon"}
 
-// AddSocket adds the flag --socket with the path of the service's socket, or one of some words. The flag
-// always needs a value: --socket PATH and --socket=PATH are equivalent in all commands.
+// AddSocket adds the flag --socket. Its value is the path of the service's socket, or one of words. The value is
+// required, so --socket PATH and --socket=PATH are equivalent in all commands.
 func AddSocket(f *pflag.FlagSet, path *string, usage string, words ...string) {
 	value := &socketValue{path, words}
 	f.Var(value, socketFlag, usage)
@@ -72,8 +72,8 @@ func SocketGiven(f *pflag.FlagSet) bool {
 	return f.Changed(socketFlag) || slices.ContainsFunc(formerFlags, f.Changed)
 }
 
-// socketValue is the value of the flag. A path must contain a slash, to detect arguments with another
-// purpose.
+// socketValue is the value of the flag. A path must contain a slash, so that other arguments are not mistaken for a
+// path.
 type socketValue struct {
 	path  *string
 	words []string

@@ -38,7 +38,7 @@ func TestFormerFlags(t *testing.T) {
 	}
 }
 
-// TestSocketOfTheEnvironment: ROCED_SOCKET is used if the command line names no socket.
+// TestSocketOfTheEnvironment: ROCED_SOCKET is used if the flag is not set.
 func TestSocketOfTheEnvironment(t *testing.T) {
 	t.Setenv("ROCED_SOCKET", "/named/by/it")
 	for args, want := range map[string]string{"": "/named/by/it", "--socket /a/b": "/a/b"} {

@@ -18,9 +18,8 @@ import (
 
 var past = time.Unix(0, 1)
 
-// guest is the host of a process. It exists until the process has ended and its sessions are closed, so that
-// attributes that the program queried before opening the device stay valid. If the process is unknown, a
-// guest has one session.
+// guest is the host of a process. It exists until the process has ended and its sessions are closed, so that attributes
+// queried before the device was opened stay valid. If the process is unknown, a guest has only one session.
 type guest struct {
 	host      *hca.Card
 	addresses []netip.Addr
@@ -93,7 +92,7 @@ func (g *guests) find(process any) *guest {
 	return found
 }
 
-// add registers a guest and returns it, or the one that the process has by now.
+// add registers a guest and returns it. If another connection has registered a guest for the process, it returns that.
 func (g *guests) add(made *guest) *guest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
