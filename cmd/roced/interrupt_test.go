@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStatusAfterASignal: a command that ends only by SIGINT or SIGTERM exits with 0, every other one with 128 plus the
-// signal number. The tests of netdev and demo, which need namespaces, cover these two.
+// TestStatusAfterASignal: a command that runs until SIGINT or SIGTERM exits with 0, every other one with 128 plus the
+// signal number. Tests of netdev and demo, which need namespaces, are in their packages.
 func TestStatusAfterASignal(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
 	const interrupted = cli.ExitSignal
 	for _, row := range []struct {
-		args, begun string // output that shows that the command has started; empty: run, which then offers a device
-		status      int    // 0, or interrupted and the signal's number is added
+		args, begun string // output that shows that the command has started; empty for run, which has started when it offers a device
+		status      int    // 0, or interrupted, to which the signal number is added
 	}{
 		{"run --loopback --socket " + filepath.Join(t.TempDir(), "roced.sock"), "", 0},
 		{"monitor", "right", 0},
@@ -72,7 +72,8 @@ func TestStatusAfterASignal(t *testing.T) {
 	}
 }
 
-// causeEvents makes events of programs until a function returns: one before a monitor's subscription is not shown.
+// causeEvents causes events of programs repeatedly until a function returns, because monitor does not print events that
+// precede its subscription.
 func causeEvents(t *testing.T, socket string, until func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

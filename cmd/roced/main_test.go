@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { cmdtest.Main(m, commands) }
 
-// TestWrongCommandLines uses an interface that does not exist, so an undetected error changes nothing.
+// TestWrongCommandLines uses an interface that does not exist, so that an undetected error has no effect on the host.
 func TestWrongCommandLines(t *testing.T) {
 	for _, row := range []struct {
 		args string

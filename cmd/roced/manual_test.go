@@ -34,8 +34,8 @@ func readPage(t *testing.T, dir, name string) string {
 	return strings.NewReplacer(`\-`, "-", `\fB`, "", `\fI`, "", `\fR`, "").Replace(string(text))
 }
 
-// TestPagesAreForEverybody: pages do not depend on the user or machine that generates them.
-func TestPagesAreForEverybody(t *testing.T) {
+// TestPagesAreReproducible: pages do not depend on the user or machine that generates them.
+func TestPagesAreReproducible(t *testing.T) {
 	all := func(dir string) (text string) {
 		names, err := os.ReadDir(dir)
 		for _, name := range names {
@@ -76,15 +76,15 @@ func TestEveryCommandHasAPage(t *testing.T) {
 			t.Errorf("roced(8) does not list %s", command)
 		}
 	}
-	// Each page is of a command checked above, or one of the two others.
+	// Each page belongs to a command checked above, except roced(8) and roced.toml(5).
 	names, err := os.ReadDir(dir)
 	if err != nil || len(names) != len(commands)+2 {
 		t.Errorf("%d pages: %v, %v", len(names), names, err)
 	}
 }
 
-// TestTOMLPageHasEveryLine of the reference that is a key.
-func TestTOMLPageHasEveryLine(t *testing.T) {
+// TestTOMLPageHasEveryKey: the page contains every line of the reference that is a key.
+func TestTOMLPageHasEveryKey(t *testing.T) {
 	page := readPage(t, pages(t), "roced.toml.5")
 	for _, line := range strings.Split(config.Reference, "\n") {
 		if key, commented := strings.CutPrefix(line, "#"); commented && strings.Contains(key, " = ") && !strings.HasPrefix(key, " ") && !strings.Contains(page, key) {
@@ -111,7 +111,7 @@ func TestPagesAreRoff(t *testing.T) {
 	}
 }
 
-// TestManShowsAPage of a command, of one below another, of the configuration and of roced itself.
+// TestManShowsAPage: man shows the pages of a command, of a subcommand, of the configuration and of roced itself.
 func TestManShowsAPage(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `unknown command "pings"; did you mean ping?`)
 	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "cannot be combined with COMMAND")
@@ -124,7 +124,7 @@ func TestManShowsAPage(t *testing.T) {
 	}
 }
 
-// TestManOfABrokenPipe: man(1) can end by SIGPIPE, which this process ignores; nothing is printed then.
+// TestManOfABrokenPipe: man(1) is ended by SIGPIPE, although this process ignores that signal. No error is printed.
 func TestManOfABrokenPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "man"), []byte("#!/bin/sh\nwhile :; do echo line; done\n"), 0o755); err != nil {
@@ -166,7 +166,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestFullDevice: a failed write is an error, even in cobra or man(1).
+// TestFullDevice: a failed write is an error, even if cobra or man(1) writes.
 func TestFullDevice(t *testing.T) {
 	for _, args := range []string{"", "show", "show --help", "help ping", "ping --version", "version", "config example", "man run"} {
 		t.Run(args, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// outside is a service in a namespace of its own. Its programs are in two others, joined by a bridge.
+// outside is a service in its own namespace. Its programs are in two other namespaces, which a bridge connects.
 type outside struct {
 	*labtest.SwitchLab
 	own     *lab.Namespace
@@ -23,7 +23,7 @@ type outside struct {
 	socket  string
 }
 
-// startOutside starts it with keys of [namespaces].
+// startOutside starts the service with keys of [namespaces].
 func startOutside(t *testing.T, keys string) *outside {
 	t.Helper()
 	o := &outside{SwitchLab: labtest.Switched(t), own: labtest.New(t, "labtest-service")}
@@ -62,7 +62,7 @@ func in(t *testing.T, ns *lab.Namespace, c *cmdtest.Child) *cmdtest.Child {
 	return c
 }
 
-// roced is a command in a namespace; it names the service.
+// roced starts a command in a namespace. The command uses the service.
 func (o *outside) roced(t *testing.T, ns *lab.Namespace, args string) *cmdtest.Child {
 	t.Helper()
 	fields := strings.Fields(args)
@@ -106,17 +106,17 @@ func TestCardsInCallersNamespaces(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			o := startOutside(t, fmt.Sprintf("network = %q", network))
-			for range 2 { // the card is opened anew
+			for range 2 { // the second time, the card is opened again
 				o.exchange(t)
 				for _, ns := range []*lab.Namespace{o.A, o.B} {
 					waittest.Eventually(t, "no program is attached after the last program", func() bool { return !hasXDP(t, ns) })
 				}
 			}
 			if _, said := o.says(t, o.A, "show dev"); !strings.Contains(said, "net0") {
-				t.Errorf("devices in a namespace: %s", said)
+				t.Errorf("the list of devices in a namespace lacks net0: %s", said)
 			}
 			if code, said := o.says(t, o.own, "ping -d net0 10.77.0.1"); code == 0 || !strings.Contains(said, "other network namespaces") {
-				t.Errorf("the service's own namespace has such a card: %s", said)
+				t.Errorf("a card was opened in the service's own namespace: %s", said)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		}
 		return true
 	}
-	waittest.Eventually(t, "metrics are served", func() bool { // programs may be before
+	waittest.Eventually(t, "metrics are served", func() bool { // the socket for programs may exist earlier
 		_, err := os.Stat(at)
 		return err == nil
 	})
@@ -159,8 +159,8 @@ func TestMetricsOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestOthersNamespaces: a program gets only the card of its own namespace, and only if the configuration permits it;
-// it does not see other namespaces, even as root.
+// TestOthersNamespaces: a program can open only the card of its own namespace, and cannot query objects in other
+// namespaces, even as root.
 func TestOthersNamespaces(t *testing.T) {
 	t.Parallel()
 	o := startOutside(t, `network = "udp"`)
@@ -184,8 +184,8 @@ func TestOthersNamespaces(t *testing.T) {
 	}
 }
 
-// TestWhoGetsACard: users and namespaces that are not configured get no card, and there are limits.
-func TestWhoGetsACard(t *testing.T) {
+// TestCardsArePermitted: no card is opened for users and namespaces that are not configured, or above the limit.
+func TestCardsArePermitted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ keys, want string }{
 		{`users = "4711"`, "namespaces.users"},
@@ -204,7 +204,8 @@ func TestWhoGetsACard(t *testing.T) {
 	}
 }
 
-// TestEndsInNamespaces: nothing is left when the service is killed, or an interface is destroyed with its namespace.
+// TestEndsInNamespaces: nothing is left behind if the service is killed, or if an interface is destroyed with its
+// namespace.
 func TestEndsInNamespaces(t *testing.T) {
 	t.Parallel()
 	o := startOutside(t, `network = "xdp"`)
@@ -212,12 +213,12 @@ func TestEndsInNamespaces(t *testing.T) {
 	a.Await(t, "waiting")
 	b.Await(t, "waiting")
 	if !hasXDP(t, o.A) || !hasXDP(t, o.B) {
-		t.Fatal("no XDP program while there are programs")
+		t.Fatal("no XDP program is attached while programs run")
 	}
 	if err := o.B.Netlink().LinkDel(cmdtest.Eth0(t, o.B)); err != nil { // as when its namespace is deleted
 		t.Fatal(err)
 	}
-	waittest.Eventually(t, "the error of a program names the missing interface, once the service has noticed", func() bool {
+	waittest.Eventually(t, "a program's error reports the missing interface", func() bool {
 		code, said := o.says(t, o.B, "ping -d net0")
 		return code != 0 && strings.Contains(said, "exactly one interface")
 	})

@@ -27,7 +27,7 @@ type options struct {
 	quiet      bool
 	json       bool
 
-	// of the sender
+	// options of the sender
 	send      bool
 	sendOnly  bool
 	size      int

@@ -28,7 +28,7 @@ func TestMTUIsLowered(t *testing.T) {
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1000"), cli.ExitFailed, "exceed the RDMA MTU, which is 512 because the MTU of the interface is 700")
 }
 
-// TestMTUChangeIsLogged: also by a command that does not send.
+// TestMTUChangeIsLogged: a command that does not send also logs MTU changes.
 func TestMTUChangeIsLogged(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

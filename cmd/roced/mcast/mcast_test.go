@@ -26,7 +26,7 @@ const (
 	listening  = "RDMA MTU" // the last line before messages
 )
 
-// mcastArgs is a command line of mcast in a namespace.
+// mcastArgs returns a command line of mcast in a namespace.
 func mcastArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"mcast", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
@@ -147,7 +147,7 @@ func TestMcastLoopback(t *testing.T) {
 	got := send(t, hosts.A, testGroup6+" -n 50")
 	cmdtest.CheckSays(t, got, "as a full member", "sent 50 messages", "received 50 messages, 5,000 bytes of payload, 50 of them own messages", "dropped: none")
 	if n := strings.Count(cmdtest.AnyQPN(got), "fd77::1 QP 0xQPN: 100 bytes to "+testGroup6); n != 50 {
-		t.Errorf("%d messages are printed:\n%s", n, got)
+		t.Errorf("printed %d messages:\n%s", n, got)
 	}
 	got = send(t, hosts.A, testGroup6+" -n 5 --loopback=false")
 	cmdtest.CheckSays(t, got, "dropped: engine drop_self_loopback 5")

@@ -28,7 +28,7 @@ type member struct {
 	sent     uint64
 	received uint64
 	bytes    uint64 // of payload, received
-	own      uint64 // of received: sent by this member
+	own      uint64 // of received: own messages
 	id       membership
 	messages [card.Batch]ud.Message // to be sent
 	arrived  [card.Batch]ud.Message
@@ -55,13 +55,12 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	}
 	err = work(ctx)
 	if o.count == 0 && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = nil // running until Ctrl-C was requested
+		err = nil // the flags request to run until Ctrl-C
 	}
 	return errors.Join(err, m.printSummary())
 }
 
-// open joins before it resolves the source address, so that a refused send-only member reports the error of
-// the join.
+// open joins before it checks the source address, so that the error of a join takes precedence.
 func (m *member) open(ctx context.Context) (err error) {
 	o := m.options
 	source, unknown := m.chooseSource()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupAddresses are the groups that eth0 has as addresses.
+// groupAddresses returns the groups that are addresses of eth0.
 func groupAddresses(t *testing.T, ns *lab.Namespace) (groups []string) {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName("eth0")
@@ -60,8 +60,7 @@ func TestMcastRuntimeErrors(t *testing.T) {
 	receiver.End(t)
 }
 
-// TestMcastWithoutAddress: a receiver works without an address, as on capture ports. A sender needs
-// one.
+// TestMcastWithoutAddress: a receiver needs no address, as on a mirror port. A sender needs one.
 func TestMcastWithoutAddress(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -98,7 +97,7 @@ func TestMcastWithoutPrivileges(t *testing.T) {
 	}
 }
 
-// TestMcastIsInterrupted: an interrupt is the normal end, unless a count or time was given.
+// TestMcastIsInterrupted: the exit code after SIGINT is 0 if the command runs until then, otherwise that of the signal.
 func TestMcastIsInterrupted(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -55,7 +55,7 @@ func (m *member) report(came *ud.Message) error {
 	return m.print(t.String(), t)
 }
 
-// drain consumes the messages received so far without waiting, until ctx is done: others may send faster than it
+// drain consumes the messages received so far without waiting, until ctx is done: other members may send faster than it
 // consumes.
 func (m *member) drain(ctx context.Context) error {
 	for ctx.Err() == nil {

@@ -22,7 +22,7 @@ func (m *member) sendAll(ctx context.Context) error {
 	return errors.Join(failed, m.drain(ctx)) // own messages arrive before their sends complete
 }
 
-// sendPaced sends at the requested rate and prints messages received meanwhile.
+// sendPaced sends at the requested rate and prints the messages received in the meantime.
 func (m *member) sendPaced(ctx context.Context) error {
 	start := time.Now()
 	for more := true; more; {

@@ -51,7 +51,7 @@ func newEvent(p *proto.Event) *event {
 	return e
 }
 
-// String returns the event as a line for people.
+// String returns the event as a line of text.
 func (e *event) String() string {
 	if e.Lost > 0 {
 		return fmt.Sprintf("%s lost: events occurred faster than they were read", cli.Several(e.Lost, "event"))

@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// TestMonitor: prints events of one device, in lines and in JSON, until it is stopped.
+// TestMonitor: monitor prints events of all devices or of one, as lines and as JSON, until it is stopped.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -31,7 +31,7 @@ func TestMonitor(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	ended := make(chan struct{})
-	go func() { // until they have begun, and no more often than the service lets a user connect
+	go func() { // until both have started, within the service's limit of connections per second
 		defer close(ended)
 		for {
 			select {
@@ -60,7 +60,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestLines: the line for each kind of event.
+// TestLines: each kind of event has its line.
 func TestLines(t *testing.T) {
 	for _, row := range []struct {
 		event proto.Event

@@ -61,7 +61,7 @@ func datagrams(b *testing.B, from, at *lab.Namespace, to string, size int) {
 			b.Log(err)
 		}
 	}
-	settle(&came)
+	awaitQuiet(&came)
 	rate := float64(came.Load()) / time.Duration(last.Load()).Seconds()
 	b.ReportMetric(rate, "came/s")
 	b.ReportMetric(rate*float64(size)/1e6, "MB/s")
@@ -70,8 +70,8 @@ func datagrams(b *testing.B, from, at *lab.Namespace, to string, size int) {
 	<-ended
 }
 
-// settle waits until no more datagrams arrive.
-func settle(came *atomic.Uint64) {
+// awaitQuiet waits until no more datagrams arrive.
+func awaitQuiet(came *atomic.Uint64) {
 	for deadline := time.Now().Add(waittest.Limit); time.Now().Before(deadline); {
 		before := came.Load()
 		if time.Sleep(50 * time.Millisecond); came.Load() == before {

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// args is a command line of netdev in a namespace.
+// args returns a command line of netdev in a namespace.
 func args(ns *lab.Namespace, rest string) []string {
 	return append([]string{"netdev", "-d", "eth0", "--netns", ns.Path(), "--name", "ip0"}, strings.Fields(rest)...)
 }
@@ -59,12 +59,12 @@ func TestNetdev(t *testing.T) {
 			for _, command := range []*cmdtest.Background{a, b} {
 				cmdtest.CheckSays(t, command.End(t), "sent ", "; dropped: ")
 			}
-			waittest.Eventually(t, "the interfaces to go", func() bool { return !hasLink(hosts.A) && !hasLink(hosts.B) })
+			waittest.Eventually(t, "the interfaces are removed", func() bool { return !hasLink(hosts.A) && !hasLink(hosts.B) })
 		})
 	}
 }
 
-// routeGroups has a host's packets to groups leave by the interface.
+// routeGroups routes a host's packets to groups over the interface.
 func routeGroups(t *testing.T, ns *lab.Namespace) {
 	t.Helper()
 	index, err := ns.Index("ip0")
@@ -74,7 +74,7 @@ func routeGroups(t *testing.T, ns *lab.Namespace) {
 	check(t, ns.Netlink().RouteAdd(&netlink.Route{LinkIndex: index, Dst: groups}))
 }
 
-// TestKilled: a killed process leaves nothing behind, and a restarted one is found.
+// TestKilled: a killed process leaves nothing behind, and the other host finds a restarted one.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	needs.Root(t)
@@ -88,7 +88,7 @@ func TestKilled(t *testing.T) {
 		t.Logf("answered after %d", ping(t, hosts.A, "192.168.7.2", 56))
 		check(t, b.Process.Kill())
 		b.Wait()
-		waittest.Eventually(t, "the interface to go", func() bool { return !hasLink(hosts.B) })
+		waittest.Eventually(t, "the interface is removed", func() bool { return !hasLink(hosts.B) })
 	}
 }
 
@@ -111,7 +111,7 @@ func TestFlood(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			default: // most go nowhere
+			default: // no host has most of the addresses
 				_, _ = conn.WriteToUDP(p, &net.UDPAddr{IP: net.IPv4(192, 168, 7, byte(2+n%250)), Port: 9})
 			}
 		}

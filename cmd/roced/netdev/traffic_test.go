@@ -46,7 +46,7 @@ func echo(kind byte, sequence uint16, payload []byte) []byte {
 	return p
 }
 
-// ping sends echo requests until one is answered, as ping does.
+// ping sends echo requests until a reply arrives, as ping(8) does, and returns their number.
 func ping(t testing.TB, ns *lab.Namespace, to string, size int) (answers int) {
 	t.Helper()
 	ip := netip.MustParseAddr(to)
@@ -110,7 +110,7 @@ func bulk(t testing.TB, a, b *lab.Namespace, to string, size int64) float64 {
 	}
 	check(t, conn.Close())
 	if got := <-sum; !bytes.Equal(got, h.Sum(nil)) {
-		t.Fatal("received other bytes than sent")
+		t.Fatal("the received bytes differ from the sent ones")
 	}
 	return float64(size) / time.Since(begin).Seconds()
 }

@@ -62,7 +62,7 @@ func TestClientOfBadServers(t *testing.T) {
 	}
 }
 
-// afterTheWord acts as a server that sends an outcome at the right time.
+// afterTheWord acts as a server that sends an outcome after the client's end of a test.
 func afterTheWord(o protocol.Outcome) func(net.Conn) {
 	return func(c net.Conn) {
 		say(c, welcome, protocol.Turn{})
@@ -89,7 +89,7 @@ func TestTextsOfAPeer(t *testing.T) {
 			t.Errorf("exit code %d: %q, %q", code, stdout, stderr)
 		}
 		if got := strings.Count(strings.ReplaceAll(stdout, `\\`, `\`), `\x1b]0;OWNED\a\nforged\r`); got != 6 {
-			t.Errorf("shown %d times: %s", got, stdout)
+			t.Errorf("printed %d times: %s", got, stdout)
 		}
 	}
 }
@@ -153,7 +153,8 @@ func TestClientIsInterrupted(t *testing.T) {
 	measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))
 }
 
-// TestFinishedSizesArePrinted also if the client is interrupted at a later one.
+// TestFinishedSizesArePrinted: the results of finished sizes are printed even if the client is interrupted at a later
+// size.
 func TestFinishedSizesArePrinted(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, labtest.Pair(t))

@@ -21,7 +21,7 @@ const help = `Without HOST, perf is the server. It serves one client after anoth
 --perftest, --rc or --uc it exits after one. A client that is silent for 30 seconds is dropped.
 With HOST, perf is the client and measures against the server on HOST.
 
-The two sides meet over TCP, as ibv_ud_pingpong does. Datagrams use the IP version
+The two sides exchange addresses over TCP, as ibv_ud_pingpong does. Datagrams use the IP version
 of HOST, unless --gid-index selects another.
 
 With --perftest the peer is ib_send_bw -c UD or ib_send_lat -c UD of perftest ` + perftest.Version + ` (printed by

@@ -22,7 +22,7 @@ func connectionArgs(ns *lab.Namespace, args string) []string {
 }
 
 // connectionsBetween runs both sides with the same flags and returns the client's report. Reliable connections have a
-// local ACK timeout that a slow machine meets: the test is of the measurement, not of the speed.
+// long local ACK timeout, so that the tests also pass on a slow machine.
 func connectionsBetween(t *testing.T, hosts *labtest.PairLab, both, host string) (client report.Report, serverText string) {
 	t.Helper()
 	if strings.Contains(both, "--rc") {
@@ -70,7 +70,7 @@ func TestConnectionsBandwidth(t *testing.T) {
 				t.Errorf("packets: %+v", b.Packets)
 			}
 			if row.over.Service == "RC" && (cmdtest.Value(t, "received", b.Received) != sent || cmdtest.Value(t, "lost", b.Lost) != 0 || b.NotMeasured != "") {
-				t.Errorf("not all arrived: %+v", b)
+				t.Errorf("messages are missing: %+v", b)
 			}
 			if row.over.Service == "UC" && (b.Received != nil || b.Lost != nil || b.NotMeasured == "") {
 				t.Errorf("reported without a measurement: %+v", b)
@@ -86,7 +86,7 @@ func TestConnectionsLatency(t *testing.T) {
 	for _, row := range []struct {
 		both, host string
 		size       int
-		twice      bool // measured, by the server too
+		twice      bool // the server measures too
 	}{
 		{"--rc", "10.77.0.1", 2, true},
 		{"--uc -s 5000 --sleep", "fd77::1", 5000, true},
@@ -108,7 +108,7 @@ func TestConnectionsLatency(t *testing.T) {
 	}
 }
 
-// TestConnectionsDiffer: both sides end, and at least one reports the cause.
+// TestConnectionsDiffer: if flags differ, both sides end and at least one reports the cause.
 func TestConnectionsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -163,7 +163,7 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 	}
 }
 
-// TestCongestionIsReported by both sides, over a slow link whose queue marks packets.
+// TestCongestionIsReported: both sides report congestion of a slow link whose queue marks packets.
 func TestCongestionIsReported(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeImpaired(t, memnet.Impairment{Rate: 20e6, Mark: 100 * time.Microsecond}, hca.WithCongestion(hca.CongestionMark))

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/report"
 )
 
-// TestPerfOverADaemon: both sides are programs of one service, which the report shows.
+// TestPerfOverADaemon: both sides use devices of one service, and the report says so.
 func TestPerfOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -43,7 +43,8 @@ func TestPerfOverADaemon(t *testing.T) {
 	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep and --spin cannot be combined")
 }
 
-// TestConnectionsOverADaemon: a program sees data that the service's card writes into its memory.
+// TestConnectionsOverADaemon: measurements over connections work with the service's card, which writes into the memory
+// of the programs.
 func TestConnectionsOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)

@@ -75,7 +75,7 @@ type share float64
 func (s *share) Set(text string) error {
 	number, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(value >= 0 && value <= 100) || !percent && value != 0 { // without the sign, 1 could mean 1% or 100%
+	if err != nil || !(value >= 0 && value <= 100) || !percent && value != 0 { // without the percent sign, 1 could mean 1% or 100%
 		return fmt.Errorf("must be a share from 0%% to 100%%, such as 0.1%%")
 	}
 	*s = share(value / 100)

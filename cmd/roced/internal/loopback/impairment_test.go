@@ -21,8 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newBadNetwork returns a network with hosts a (10.1.0.1) and b (10.1.0.2) and the impairments of
-// flags.
+// newBadNetwork returns a network with hosts a (10.1.0.1) and b (10.1.0.2) that is impaired by flags.
 func newBadNetwork(t *testing.T, flags ...string) *Network {
 	t.Helper()
 	var w ImpairmentFlags
@@ -69,7 +68,7 @@ func endpointOn(t *testing.T, d Device) *ud.Endpoint {
 	return e
 }
 
-// Of messages that are lost at a seed, the same are lost again, and each is counted.
+// TestSameLossEachTime: the same seed loses the same messages, another seed loses others, and each loss is counted.
 func TestSameLossEachTime(t *testing.T) {
 	t.Parallel()
 	const count = 400
@@ -80,7 +79,7 @@ func TestSameLossEachTime(t *testing.T) {
 			if err := from.Send(t.Context(), to.LocalAddr(), []byte{byte(i)}); err != nil {
 				t.Fatal(err)
 			}
-			// It is lost, or it arrives: one of the two, whenever the network gets to it.
+			// Wait until the message has arrived or is counted as lost.
 			for uint64(len(got))+n.Impaired().Lost <= uint64(i) {
 				ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 				m, err := to.Recv(ctx)
@@ -94,20 +93,20 @@ func TestSameLossEachTime(t *testing.T) {
 			}
 		}
 		if lost := n.Impaired().Lost; lost != uint64(count-len(got)) || lost < count/8 || lost > count/2 {
-			t.Errorf("%d are lost of %d, and %d arrived", lost, count, len(got))
+			t.Errorf("lost %d of %d messages, and received %d", lost, count, len(got))
 		}
 		return got
 	}
 	first := arrived("7")
 	if !slices.Equal(first, arrived("7")) {
-		t.Error("the same seed loses others")
+		t.Error("the same seed loses other messages")
 	}
 	if slices.Equal(first, arrived("8")) {
-		t.Error("another seed loses the same")
+		t.Error("another seed loses the same messages")
 	}
 }
 
-// Hosts of a network that marks packets use congestion control, and marking requires a rate.
+// TestNetworkThatMarks: hosts of a network that marks packets use congestion control. Marking requires a rate.
 func TestNetworkThatMarks(t *testing.T) {
 	t.Parallel()
 	n := newBadNetwork(t, "--rate", "50mbit", "--mark", "100us")
@@ -142,7 +141,7 @@ func TestNetworkThatMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if marked := count(t, n.Devices()[2], "np_ecn_marked_roce_packets"); marked == 0 || n.Impaired().Marked == 0 {
-		t.Errorf("%d packets are marked; %+v", marked, n.Impaired())
+		t.Errorf("marked %d packets; %+v", marked, n.Impaired())
 	}
 	var w ImpairmentFlags
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -155,9 +154,8 @@ func TestNetworkThatMarks(t *testing.T) {
 	}
 }
 
-// TestConnectionIsWhole: a connection over a bad network loses nothing and retransmits lost
-// packets.
-func TestConnectionIsWhole(t *testing.T) {
+// TestConnectionIsReliable: a connection over a bad network retransmits lost packets and delivers all messages.
+func TestConnectionIsReliable(t *testing.T) {
 	t.Parallel()
 	const messages = 500
 	n := newBadNetwork(t, "--loss", "2%", "--duplicate", "1%", "--reorder", "1%", "--delay", "50us", "--rate", "10gbit", "--seed", "7")
@@ -207,7 +205,7 @@ func TestConnectionIsWhole(t *testing.T) {
 		m.Release()
 	}
 	if again, lost := count(t, n.Devices()[1], "retransmits"), n.Impaired(); again == 0 || lost.Lost == 0 {
-		t.Errorf("%d are sent again; %+v", again, lost)
+		t.Errorf("retransmitted %d packets; %+v", again, lost)
 	}
 }
 
@@ -242,7 +240,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// Errors in a schedule are reported with their lines.
+// TestScheduleErrors: errors in a schedule are reported with their line numbers.
 func TestScheduleErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -265,12 +263,12 @@ func TestSharesAndRates(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "-1%", "101%", "1", "0.5", "x", "NaN", "NaN%"} {
 		if s.Set(wrong) == nil {
-			t.Errorf("%q is a share", wrong)
+			t.Errorf("%q is accepted as a share", wrong)
 		}
 	}
 	for _, wrong := range []string{"", "10", "0gbit", "-1bit", "xbit", "NaNbit"} {
 		if b.Set(wrong) == nil {
-			t.Errorf("%q is a rate", wrong)
+			t.Errorf("%q is accepted as a rate", wrong)
 		}
 	}
 }

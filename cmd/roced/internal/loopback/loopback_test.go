@@ -42,8 +42,9 @@ func newNetwork(t *testing.T, pools, hosts []string) *Network {
 	return n
 }
 
-// TestPoolIsUsedUp: addresses of named hosts are not assigned, and those of ended sessions are reused.
-func TestPoolIsUsedUp(t *testing.T) {
+// TestPoolIsExhausted: a session without a free address fails. Addresses of named hosts are not assigned; those of
+// ended sessions are reused.
+func TestPoolIsExhausted(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/30", "fd00::/64"}, []string{"server=10.0.0.2"})
 	device := n.Devices()[0]
 	var sessions []*hca.Session
@@ -55,7 +56,7 @@ func TestPoolIsUsedUp(t *testing.T) {
 		sessions = append(sessions, s)
 	}
 	if _, err := device.NewSession(hca.SessionConfig{}); !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "--pool") {
-		t.Errorf("a host without an address: %v", err)
+		t.Errorf("exhausted pool: %v", err)
 	}
 	for i, want := range []string{"10.0.0.1", "10.0.0.3"} {
 		grant, err := provider.Do(sessions[i], provider.QueryGIDTable, provider.QueryGIDTableRequest{Port: 1})
@@ -83,7 +84,7 @@ func TestPoolIsUsedUp(t *testing.T) {
 	}
 }
 
-// TestRefusedSession: its addresses and its host are released.
+// TestRefusedSession: the addresses and the host of a session that is not created are released.
 func TestRefusedSession(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/31"}, nil)
 	device := n.Devices()[0]
@@ -112,8 +113,8 @@ func TestNamesOfDevices(t *testing.T) {
 	}
 }
 
-// TestLoopIsSeen: without a program the device describes itself, otherwise it lists the programs' addresses; counters
-// survive their programs.
+// TestLoopIsSeen: the device can be queried without a program, it lists the addresses of all programs, and its counters
+// include those of ended programs.
 func TestLoopIsSeen(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/24"}, []string{"server=10.0.0.9"})
 	loop := n.Devices()[0]
@@ -155,14 +156,14 @@ func TestLoopIsSeen(t *testing.T) {
 	}
 	for len(gidsOf(t, loop)) > 0 {
 		if now := loopback(t, loop); now != before {
-			t.Fatalf("%d messages are counted while the program ends, and were %d", now, before)
+			t.Fatalf("counter is %d while the program ends; it was %d", now, before)
 		}
 	}
-	if got := count(t, loop, "drop_no_group"); got != 1 { // by the program's host, and no other
-		t.Errorf("a message to a group is dropped %d times", got)
+	if got := count(t, loop, "drop_no_group"); got != 1 { // only by the program's host
+		t.Errorf("a message to a group was counted as dropped %d times", got)
 	}
 	if now := loopback(t, loop); now != before {
-		t.Errorf("%d messages are counted after the program's end, and were %d", now, before)
+		t.Errorf("counter is %d after the program's end; it was %d", now, before)
 	}
 }
 
@@ -187,7 +188,7 @@ func gidsOf(t *testing.T, d Device) (list []string) {
 	return list
 }
 
-// sendToGroup sends a message from a device to a group without members, and waits until it has left.
+// sendToGroup sends a message from a device to a group without members, and waits until it has been sent.
 func sendToGroup(t *testing.T, from Device) {
 	t.Helper()
 	s, err := from.NewSession(hca.SessionConfig{})
@@ -240,9 +241,9 @@ func TestHostOfAProcess(t *testing.T) {
 	}
 	defer func() { _ = program.Process.Kill() }()
 	process := server.Process{PID: program.Process.Pid, UID: 7}
-	told, err := device.QueryDeviceOf(process)
-	if err != nil || told.NodeGUID == 0 {
-		t.Fatal(told, err)
+	queried, err := device.QueryDeviceOf(process)
+	if err != nil || queried.NodeGUID == 0 {
+		t.Fatal(queried, err)
 	}
 	open := func(process any) (*hca.Session, verbs.DeviceAttr) {
 		t.Helper()
@@ -258,11 +259,11 @@ func TestHostOfAProcess(t *testing.T) {
 	}
 	one, first := open(process)
 	two, second := open(process)
-	if first.NodeGUID != told.NodeGUID || second.NodeGUID != told.NodeGUID {
-		t.Errorf("got %x and %x, queried %x", first.NodeGUID, second.NodeGUID, told.NodeGUID)
+	if first.NodeGUID != queried.NodeGUID || second.NodeGUID != queried.NodeGUID {
+		t.Errorf("got %x and %x, queried %x", first.NodeGUID, second.NodeGUID, queried.NodeGUID)
 	}
 	other, third := open(server.Process{PID: program.Process.Pid, UID: 8})
-	if third.NodeGUID == told.NodeGUID {
+	if third.NodeGUID == queried.NodeGUID {
 		t.Error("two processes are on one host")
 	}
 	if err := errors.Join(one.Close(), other.Close()); err != nil {
@@ -279,8 +280,8 @@ func TestHostOfAProcess(t *testing.T) {
 	waittest.Eventually(t, "all hosts are closed", func() bool { return len(gidsOf(t, device)) == 0 })
 }
 
-// TestHostWithoutDescriptors: without a descriptor to await its end, a process gets no host; otherwise it would get
-// another host for each query.
+// TestHostWithoutDescriptors: a process gets no host if there is no descriptor to wait for its end. Otherwise each
+// query would create another host.
 func TestHostWithoutDescriptors(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/30"}, nil)
 	process := server.Process{PID: os.Getpid()}
@@ -302,7 +303,7 @@ func TestHostWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// belowDescriptor runs a function with a limit of more further descriptors.
+// belowDescriptor runs a function with a limit that permits only the given number of additional descriptors.
 func belowDescriptor(t *testing.T, more uint64, run func() error) error {
 	t.Helper()
 	var was unix.Rlimit
@@ -317,7 +318,8 @@ func belowDescriptor(t *testing.T, more uint64, run func() error) error {
 	return run()
 }
 
-// TestAlone: the only process on the network is alone until it has sent, or another has existed.
+// TestAlone: the only process on the network is alone until it has sent a packet, or until another process has been on
+// the network.
 func TestAlone(t *testing.T) {
 	session := func(n *Network) *hca.Session {
 		t.Helper()
@@ -343,7 +345,7 @@ func TestAlone(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
-	waittest.Eventually(t, "the end of the second's host", func() bool {
+	waittest.Eventually(t, "the second host is closed", func() bool {
 		n.guests.mu.Lock()
 		defer n.guests.mu.Unlock()
 		return len(n.guests.hosts) == 1

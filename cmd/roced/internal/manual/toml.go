@@ -53,7 +53,7 @@ func (p *page) keys(comment []string, line string) {
 	}
 }
 
-// loose writes a comment that describes no key.
+// loose writes a comment that does not describe a key.
 func (p *page) loose(comment []string) {
 	if len(comment) > 0 {
 		p.WriteString(".PP\n")

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrPeerGone reports that the peer closed the connection.
+// ErrPeerGone reports that the peer has closed the connection.
 var ErrPeerGone = fmt.Errorf("the peer closed the connection: %w", unix.ECONNRESET)
 
 // keepAlive detects within about ten seconds that the peer's host is down.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
 
-// Control is the TCP connection between two measuring programs. They exchange addresses; two roced perf then
-// exchange lines of JSON. Afterwards its context ends with the connection, so that a wait for datagrams ends
-// when the peer does.
+// Control is the TCP connection between two measuring programs. They exchange addresses; two roced perf then also
+// exchange lines of JSON. Its context is done when the connection ends, so that a wait for datagrams ends with the
+// peer.
 type Control struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -33,7 +33,7 @@ type Control struct {
 	release func() bool // cancels closing by ctx
 }
 
-// NewControl takes over the connection and closes it when ctx is done.
+// NewControl creates a Control that owns the connection and closes it when ctx is done.
 func NewControl(ctx context.Context, conn net.Conn, speaks string) *Control {
 	c := &Control{conn: conn, speaks: speaks, Timeout: ReplyTimeout, lines: make(chan []byte, 1)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)

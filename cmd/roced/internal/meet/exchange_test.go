@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExchangeBytes holds each half against the bytes of rdma-core's other half.
+// TestExchangeBytes compares the bytes of each half with those that rdma-core's other half sends and expects.
 func TestExchangeBytes(t *testing.T) {
 	own := Destination{QPN: 2, GID: verbs.GID{15: 9}}
 	t.Run("client", func(t *testing.T) {
@@ -74,13 +74,13 @@ func TestExchangeWithStrangers(t *testing.T) {
 	for name, row := range map[string]struct {
 		err, want error
 	}{
-		"client, web server":     {second(Introduce(stranger("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n"), &Terms{}, Destination{}, 1)), unix.EBADMSG},
-		"client, silence":        {second(Introduce(stranger(""), &Terms{}, Destination{}, 1)), io.EOF},
-		"client, half an answer": {second(Introduce(stranger(golden[:20]), &Terms{}, Destination{}, 1)), io.ErrUnexpectedEOF},
-		"client, no GID":         {second(Introduce(stranger(string(Destination{QPN: 2}.Message())), &Terms{}, Destination{}, 1)), unix.EBADMSG},
-		"server, never confirms": {Answer(stranger(golden), &Terms{}, 1, ready), io.EOF},
-		"server, wrong word":     {Answer(stranger(golden+"nope\x00"), &Terms{}, 1, ready), unix.EBADMSG},
-		"server, not ready":      {Answer(stranger(golden), &Terms{}, 1, func(Destination) (Destination, error) { return Destination{}, refusal }), refusal},
+		"client, web server":      {second(Introduce(stranger("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n"), &Terms{}, Destination{}, 1)), unix.EBADMSG},
+		"client, silence":         {second(Introduce(stranger(""), &Terms{}, Destination{}, 1)), io.EOF},
+		"client, half a response": {second(Introduce(stranger(golden[:20]), &Terms{}, Destination{}, 1)), io.ErrUnexpectedEOF},
+		"client, no GID":          {second(Introduce(stranger(string(Destination{QPN: 2}.Message())), &Terms{}, Destination{}, 1)), unix.EBADMSG},
+		"server, never confirms":  {Answer(stranger(golden), &Terms{}, 1, ready), io.EOF},
+		"server, wrong word":      {Answer(stranger(golden+"nope\x00"), &Terms{}, 1, ready), unix.EBADMSG},
+		"server, not ready":       {Answer(stranger(golden), &Terms{}, 1, func(Destination) (Destination, error) { return Destination{}, refusal }), refusal},
 	} {
 		if !errors.Is(row.err, row.want) {
 			t.Errorf("%s: %v, want %v", name, row.err, row.want)

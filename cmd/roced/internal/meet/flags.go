@@ -18,7 +18,7 @@ type Flags struct {
 	TCPPort int
 }
 
-// OneHost validates the arguments: a client gives the host of its server.
+// OneHost validates the arguments of commands with an optional HOST, the server of a client.
 func OneHost(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return cli.Usage(fmt.Errorf("at most one HOST is accepted (got %q); see %s --help", args, cmd.CommandPath()))

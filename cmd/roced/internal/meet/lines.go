@@ -81,7 +81,7 @@ func (c *Control) Receive(ctx context.Context, message Message) error {
 	}
 }
 
-// Early returns a line that arrived unexpectedly, if there is one.
+// Early decodes a line that has already arrived, without waiting. It reports whether one had.
 func (c *Control) Early(message Message) (came bool, err error) {
 	select {
 	case line := <-c.lines:

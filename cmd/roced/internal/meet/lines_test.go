@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// word is a message of the tests.
+// word is the message type of the tests.
 type word struct {
 	Sent  uint64            `json:"sent"`
 	Drops map[string]uint64 `json:"drops"`

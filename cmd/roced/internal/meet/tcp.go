@@ -18,8 +18,8 @@ import (
 
 // Dial connects from a network namespace to a host. A link-local address has the zone of the device or none.
 // Names are resolved outside the namespace. Addresses are dialled one by one on this goroutine, because the
-// net package would dial a second address on another goroutine, in the wrong namespace. The error names the
-// command of the server.
+// net package would dial a second address on another goroutine, in the wrong namespace. Errors contain server, the
+// command line of the server.
 func Dial(ctx context.Context, d *card.Device, namespace, host string, port int, server string) (conn net.Conn, err error) {
 	found, err := lookup(ctx, d, host)
 	if err != nil {

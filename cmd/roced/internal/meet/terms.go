@@ -150,8 +150,8 @@ func (t *Terms) compare(peer *Terms) error {
 	return nil
 }
 
-// ExplainCount adds different counts of the two sides to an error: one side then waits for messages that the
-// other does not send.
+// ExplainCount adds the counts of the two sides to an error if they differ, since one side then waits for messages that
+// the other does not send.
 func (t *Terms) ExplainCount(err error) error {
 	if err == nil || t.peerCount <= 0 || t.peerCount == t.Count {
 		return err
@@ -193,7 +193,7 @@ func (t *Terms) remedy(peer *Terms) string {
 	return strings.Join(parts, "; ")
 }
 
-// continued is a connection of which some bytes were read already.
+// continued is a connection that first returns bytes which were read already.
 type continued struct {
 	io.ReadWriter
 	read []byte

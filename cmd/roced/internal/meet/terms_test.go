@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTermsOfStrangers: a line that is not terms is an error, and a line without an end is read only up to its limit.
+// TestTermsOfStrangers: invalid terms are an error, and a line without an end is read only up to the limit.
 func TestTermsOfStrangers(t *testing.T) {
 	for _, row := range []struct {
 		line string

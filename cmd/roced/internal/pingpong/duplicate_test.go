@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-func TestPingOfAnswersThatComeTwice(t *testing.T) {
+func TestPingOfDuplicateResponses(t *testing.T) {
 	const count = 10
 	left, right := cardtest.Wire(t)
 	served := make(chan error, 1)
@@ -23,8 +23,8 @@ func TestPingOfAnswersThatComeTwice(t *testing.T) {
 	cardtest.CheckTrips(t, p.Trips, count)
 }
 
-// TestPingOfQuestionsThatComeTwice: the server responds once to a duplicate.
-func TestPingOfQuestionsThatComeTwice(t *testing.T) {
+// TestPingOfDuplicateRequests: the server does not respond to a duplicate.
+func TestPingOfDuplicateRequests(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	server := &Exchange{Endpoint: right, To: left.LocalAddr(), Data: make([]byte, 8), Peer: left.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
 	ended := make(chan error, 1)
@@ -38,13 +38,13 @@ func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 	}
 	for _, want := range []uint32{1, 2} {
 		if m, err := left.Recv(t.Context()); err != nil || m.Imm != want {
-			t.Errorf("an answer to %d, want %d: %v", m.Imm, want, err)
+			t.Errorf("response to %d, want %d: %v", m.Imm, want, err)
 		}
 	}
 }
 
-// TestPingWithoutNumbers: a peer without numbers, like ibv_ud_pingpong, gets none after its first
-// response. Unexpected messages are ignored.
+// TestPingWithoutNumbers: the client stops numbering if the first response has no number, as from ibv_ud_pingpong.
+// Unexpected messages are ignored.
 func TestPingWithoutNumbers(t *testing.T) {
 	left, right := cardtest.Wire(t)
 	p := &Exchange{Endpoint: left, To: right.LocalAddr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}

@@ -62,7 +62,7 @@ func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
 	p.start = time.Now()
 	for p.Sent+p.Received < 2*p.Count {
 		turn := p.receive
-		if p.isOn() {
+		if p.sendsNext() {
 			turn = p.send
 		}
 		if err := turn(ctx); err != nil {
@@ -73,15 +73,15 @@ func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
 	return p.Endpoint.Finish(ctx)
 }
 
-// isOn reports whether this side sends next.
-func (p *Exchange) isOn() bool {
+// sendsNext reports whether this side sends next.
+func (p *Exchange) sendsNext() bool {
 	if p.Begins {
 		return p.Sent == p.Received
 	}
 	return p.Sent < p.Received
 }
 
-// Explain returns unix.ETIMEDOUT with the numbers of messages before the timeout, and hints to the cause.
+// Explain returns unix.ETIMEDOUT with the numbers of messages before the timeout, and hints at the cause.
 func (p *Exchange) Explain(d *card.Device, before []card.Counter) error {
 	advice := ""
 	if p.Received == 0 {
@@ -117,10 +117,10 @@ func (p *Exchange) discardDuplicates(ctx context.Context) error {
 		}
 		p.in[0].Release()
 	}
-	return context.Cause(ctx) // nil if it is not done
+	return context.Cause(ctx) // nil if ctx is not done
 }
 
-// isDue reports whether a message is the next one; without numbers, whether it can be.
+// isDue reports whether a message is the next one. Without numbers it cannot exclude that the message is a duplicate.
 func (p *Exchange) isDue(m *ud.Message) bool {
 	if p.Peer != 0 && m.From.QPN != p.Peer {
 		return false

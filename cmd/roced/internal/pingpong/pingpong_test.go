@@ -27,7 +27,7 @@ func pingpongPair(t *testing.T, size, count int) (client, server *Exchange) {
 	return client, server
 }
 
-// runBoth runs the sides against each other. One that fails stops the other.
+// runBoth runs both sides. If one fails, it stops the other.
 func runBoth(t *testing.T, client, server *Exchange) (clientErr, serverErr error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -55,7 +55,7 @@ func TestPingpong(t *testing.T) {
 		}
 		for _, p := range []*Exchange{client, server} {
 			if p.Sent != count || p.Received != count || p.Endpoint.Finish(t.Context()) != nil {
-				t.Errorf("%d bytes: sent %d, received %d, or not all has left", size, p.Sent, p.Received)
+				t.Errorf("%d bytes: sent %d, received %d, or sends are outstanding", size, p.Sent, p.Received)
 			}
 		}
 		if len(client.Trips) != count || len(server.Trips) != count-1 {
@@ -64,7 +64,7 @@ func TestPingpong(t *testing.T) {
 	}
 }
 
-func TestPingpongFindsWhatIsWrong(t *testing.T) {
+func TestPingpongRejectsWrongMessages(t *testing.T) {
 	for _, row := range []struct {
 		want  string
 		spoil func(server *Exchange)
@@ -89,8 +89,8 @@ func fillWith(p *Exchange, offset int, value byte) {
 	p.Data = payload
 }
 
-// TestPingpongPassesOverStrangers: messages of other queue pairs are ignored.
-func TestPingpongPassesOverStrangers(t *testing.T) {
+// TestPingpongIgnoresOthers: messages of other queue pairs are ignored.
+func TestPingpongIgnoresOthers(t *testing.T) {
 	client, server := pingpongPair(t, 8, 1)
 	server.Peer++
 	server.Timeout = 50 * time.Millisecond

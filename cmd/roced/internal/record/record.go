@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// Recorder writes a file.
+// Recorder writes the packets of cards to a pcapng file.
 type Recorder struct {
 	file    *os.File
 	running sync.WaitGroup

@@ -90,12 +90,13 @@ func (c *connections) measure(line *cli.Progress) error {
 	return c.awaitResult()
 }
 
-// sees: the server's card handles WRITEs, reads and atomics alone. Only for latency its program polls for WRITEs.
+// sees reports whether the program takes part. The server's card handles WRITEs, reads and atomics without its program,
+// except that the program polls for WRITEs in a latency test.
 func (c *connections) sees() bool {
 	return c.exchange.Client || c.options.Operation == connection.Send || c.options.SeesWrites()
 }
 
-// takeTurns measures latency. The client begins, except with WRITEs, where perftest's server does.
+// takeTurns measures latency. The client begins, except with WRITEs: there perftest's server begins.
 func (c *connections) takeTurns(line *cli.Progress) error {
 	operation := c.options.Operation
 	begins := c.exchange.Client != (operation == connection.Write)
@@ -105,7 +106,7 @@ func (c *connections) takeTurns(line *cli.Progress) error {
 	}
 	c.report.Latency = append(c.report.Latency, report.NewLatencyResult(c.test.Size, 0, times))
 	if operation == connection.Write {
-		return nil // as in perftest, which ends without a message
+		return nil // as in perftest, which exchanges no message at the end
 	}
 	return c.finish()
 }
@@ -134,7 +135,7 @@ func ofLink(changed []card.Counter) (text string) {
 	return text
 }
 
-// await is the server of reads and atomics, whose card responds alone.
+// await implements the server of latency tests with reads and atomics. Its card responds without the program.
 func (c *connections) await() error {
 	if err := c.untilEnd(c.watchCard); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (c *connections) await() error {
 	return c.Handshake(func(io.ReadWriter) error { return c.exchange.End() })
 }
 
-// request is the client of bandwidth.
+// request implements the client of bandwidth tests.
 func (c *connections) request(line *cli.Progress) error {
 	elapsed, err := c.pairs.Request(c.Context(), uint64(c.options.Trips), line)
 	if err != nil {
@@ -162,8 +163,8 @@ func (c *connections) request(line *cli.Progress) error {
 	})
 }
 
-// receive is the server of SENDs. It receives until the client reports that it has sent all messages, and then drains
-// the rest.
+// receive implements the server of bandwidth tests with SENDs. It receives until the client reports that it has sent
+// all messages, and then drains the rest.
 func (c *connections) receive(line *cli.Progress) error {
 	take := traffic.Take(c.pairs.Receive).Shown(&c.pairs.Received, line)
 	w := traffic.Watch{Take: take, Taken: &c.pairs.Received, Limit: c.options.Quiet}
@@ -181,30 +182,30 @@ func (c *connections) receive(line *cli.Progress) error {
 	return errors.Join(c.checkReceived(), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
 }
 
-// awaitResult is the server of a bandwidth test in which only the card takes part. If the messages had another size, it
-// reports nothing and closes the connection: perftest's protocol has no other way to notify the client.
+// awaitResult implements the server of bandwidth tests in which only the card takes part. If the messages had another
+// size, it reports nothing and closes the connection: perftest's protocol has no other way to notify the client.
 func (c *connections) awaitResult() error {
-	var told perftest.Result
-	step := func() (err error) { told, err = c.exchange.AwaitResult(); return err }
+	var result perftest.Result
+	step := func() (err error) { result, err = c.exchange.AwaitResult(); return err }
 	if err := c.until(step, c.watchCard); err != nil {
 		return err
 	}
-	if told.Size != uint64(c.test.Size) {
-		return fmt.Errorf("messages have %d bytes, want %d; use the same -s and --op on both sides: %w", told.Size, c.test.Size, unix.EMSGSIZE)
+	if result.Size != uint64(c.test.Size) {
+		return fmt.Errorf("messages have %d bytes, want %d; use the same -s and --op on both sides: %w", result.Size, c.test.Size, unix.EMSGSIZE)
 	}
-	if err := c.checkOperation(told); err != nil {
+	if err := c.checkOperation(result); err != nil {
 		return err
 	}
-	if err := c.addTold(told); err != nil {
+	if err := c.addClientResult(result); err != nil {
 		return err
 	}
 	if err := c.finish(); err != nil {
 		return err
 	}
-	return c.checkCount(told.Messages)
+	return c.checkCount(result.Messages)
 }
 
-// checkReceived reports missing SENDs. That is an error with a reliable connection only; others may lose messages, and
+// checkReceived reports missing SENDs. They are an error with a reliable connection only: others may lose messages, and
 // their client succeeds too.
 func (c *connections) checkReceived() error {
 	missing := c.checkCount(c.pairs.Received)

@@ -27,7 +27,7 @@ func (r *perftestRun) packets(changed []card.Counter) *report.Packets {
 
 // addRequested reports a client's result. With a reliable connection all requests have completed.
 func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthResult, err error) {
-	b = report.BandwidthResult{Size: c.test.Size, NotMeasured: c.notTold("received")}
+	b = report.BandwidthResult{Size: c.test.Size, NotMeasured: c.notReported("received")}
 	b.AddSent(c.all(), elapsed)
 	if c.options.RC {
 		b.AddReceived(protocol.Outcome{Received: c.all(), Elapsed: elapsed})
@@ -43,12 +43,12 @@ func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthRes
 	return b, err
 }
 
-// addTold reports the result that the client has sent to this server.
-func (c *connections) addTold(told perftest.Result) error {
+// addClientResult reports the result that the client has sent to this server.
+func (c *connections) addClientResult(result perftest.Result) error {
 	b := report.BandwidthResult{Size: c.test.Size, NotMeasured: "not measured here: the values are the client's, since only the card of this side took part"}
-	b.Sent, b.SentPerSecond = new(told.Messages), new(told.PerSecond())
+	b.Sent, b.SentPerSecond = new(result.Messages), new(result.PerSecond())
 	if c.options.RC {
-		b.Received, b.ReceivedPerSec, b.ReceivedBytesSec = b.Sent, b.SentPerSecond, new(told.BytesPerSecond())
+		b.Received, b.ReceivedPerSec, b.ReceivedBytesSec = b.Sent, b.SentPerSecond, new(result.BytesPerSecond())
 		b.Lost = new(uint64(0))
 	}
 	changed, err := c.changed()

@@ -62,7 +62,7 @@ func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) 
 	return own, d.endpoint.Join(group)
 }
 
-// chooseGID chooses a source address of the peer's IP version, if that is known.
+// chooseGID chooses a source address of the peer's IP version if the peer is known.
 func (r *perftestRun) chooseGID(peer *perftest.Keys) (verbs.GIDEntry, error) {
 	var gid verbs.GID
 	if peer != nil {

@@ -29,7 +29,7 @@ func TestOtherOperation(t *testing.T) {
 		server string
 		client connection.Operation
 		want   string
-		names  string // the counter
+		names  string // the counter in the error
 	}{
 		{"--bandwidth --op=write", none, "no packet of the client was delivered for 1s", "dropped here: none"},
 		{"--latency --op=read", none, "no packet of the client was delivered for 1s", "dropped here: none"},
@@ -85,7 +85,7 @@ func connected(t *testing.T, socket, name string) *card.Device {
 	return d
 }
 
-// startOther is a perftest client on device right that makes requests of an operation, if any, and reports them.
+// startOther starts a perftest client on device right, which makes requests of an operation, if any, and reports them.
 func startOther(t *testing.T, socket, address string, reports bool, operation connection.Operation) (stop func()) {
 	t.Helper()
 	d := connected(t, socket, "right")

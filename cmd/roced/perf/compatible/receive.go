@@ -54,12 +54,12 @@ func (d *datagrams) receiveUntilEnd(a *traffic.Arrivals) error {
 	})
 }
 
-// untilEnd runs count until the client's last keys arrive, which ends its context.
+// untilEnd runs count until the client's last keys arrive; then it cancels the context of count.
 func (r *perftestRun) untilEnd(count func(context.Context) error) error {
 	return r.until(r.exchange.AwaitEnd, count)
 }
 
-// until runs count until a step of the conversation is complete, which ends its context.
+// until runs count until a step of the exchange is complete; then it cancels the context of count.
 func (r *perftestRun) until(step func() error, count func(context.Context) error) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()

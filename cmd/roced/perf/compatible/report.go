@@ -13,7 +13,7 @@ import (
 
 // addSent reports the sender's part of a result.
 func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
-	b := report.BandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("received")}
+	b := report.BandwidthResult{Size: r.test.Size, NotMeasured: r.notReported("received")}
 	b.AddSent(sent, elapsed)
 	changed, err := r.changed()
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
 
 // addReceived reports the receiver's part of a result.
 func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
-	b := report.BandwidthResult{Size: size, NotMeasured: r.notTold("sent")}
+	b := report.BandwidthResult{Size: size, NotMeasured: r.notReported("sent")}
 	b.AddReceived(o)
 	changed, err := r.changed()
 	if err != nil {
@@ -39,12 +39,12 @@ func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
 	return nil
 }
 
-// notTold returns the reason why half of a result is missing.
-func (r *perftestRun) notTold(what string) string {
+// notReported returns the reason why half of a result is missing.
+func (r *perftestRun) notReported(what string) string {
 	return fmt.Sprintf("not measured: messages %s, and therefore messages lost; see the output of %s, which does not send them", what, r.options.Program())
 }
 
-// changed returns the counters that changed since the start of the conversation.
+// changed returns the changes of the counters since the start of the exchange.
 func (r *perftestRun) changed() ([]card.Counter, error) {
 	after, err := r.device.Counters()
 	if err != nil {

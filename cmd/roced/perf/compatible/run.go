@@ -39,7 +39,7 @@ type perftestRun struct {
 type measured interface {
 	// size returns the message size in bytes: the flag's, or else perftest's default.
 	size() (int, error)
-	// prepare creates the next queue pair, before its address is sent to the peer.
+	// prepare creates the next queue pair and returns its address, which is then sent to the peer.
 	prepare(peer *perftest.Keys) (perftest.Keys, error)
 	// aim resolves the path to the peer.
 	aim() error
@@ -113,7 +113,7 @@ func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, 
 	return meet.Accept(ctx, listener)
 }
 
-// meet completes the exchange that precedes the messages.
+// meet runs the exchange that precedes the messages.
 func (r *perftestRun) meet(io.ReadWriter) (err error) {
 	if r.local, err = r.LocalAddr(); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *perftestRun) measure() error {
 	return errors.Join(err, r.report.Print(r.options))
 }
 
-// progress returns the progress line. It is nil, which prints nothing, if only the card sees the messages.
+// progress returns the progress line. It is nil, which prints nothing, if only the card takes part.
 func (r *perftestRun) progress() *cli.Progress {
 	if !r.measured.sees() {
 		return nil
@@ -180,8 +180,7 @@ func (r *perftestRun) progress() *cli.Progress {
 	return cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
 }
 
-// explainEnd adds the likely cause when the peer has closed the connection: mostly the two sides were given
-// different flags.
+// explainEnd adds the likely cause if the peer has closed the connection: usually different flags of the two sides.
 func (r *perftestRun) explainEnd(err error) error {
 	if !errors.Is(err, meet.ErrPeerGone) {
 		return err

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestProgressIsSeen: a side of which only the card takes part has no progress line.
+// TestProgressIsSeen: a side has no progress line if only its card takes part.
 func TestProgressIsSeen(t *testing.T) {
 	for _, row := range []struct {
 		flags          []string
-		client, server bool // have a line
+		client, server bool // whether it has a progress line
 	}{
 		{[]string{"--perftest", "--bandwidth"}, true, true},
 		{[]string{"--rc", "--bandwidth"}, true, true},
@@ -45,7 +45,7 @@ func TestProgressIsSeen(t *testing.T) {
 	}
 }
 
-// TestOwnLinkIsSuspected: the side's own link is named only if it dropped packets.
+// TestOwnLinkIsSuspected: the error names this side's link only if that dropped packets.
 func TestOwnLinkIsSuspected(t *testing.T) {
 	for want, changed := range map[string][]card.Counter{
 		"": {{Place: "engine", Name: "drop_duplicate", Packets: 7}, {Place: "engine", Name: "drop_interface"}},

@@ -24,7 +24,7 @@ func (d *datagrams) exchangeMessages(line *cli.Progress) error {
 		Endpoint: d.endpoint, To: d.exchange.Peer[0].Addr(), Data: make([]byte, d.test.Size), Begins: d.exchange.Client, Size: d.test.Size, Count: d.options.Trips, Timeout: d.Timeout, Sleep: d.test.Sleep,
 	}
 	if !d.exchange.Peer[0].IsGroup() {
-		p.Peer = d.exchange.Peer[0].QPN // not exchanged otherwise
+		p.Peer = d.exchange.Peer[0].QPN // the queue pair of a group's sender is not exchanged
 	}
 	err := p.Run(d.Context(), line)
 	if errors.Is(err, pingpong.ErrNothingCame) {
@@ -35,7 +35,7 @@ func (d *datagrams) exchangeMessages(line *cli.Progress) error {
 	}
 	trips := p.Trips
 	if d.exchange.Client {
-		trips = trips[1:] // until the first reply perftest measures its processor's clock
+		trips = trips[1:] // before the first reply perftest measures the clock of its processor
 	}
 	d.report.Latency = append(d.report.Latency, report.NewLatencyResult(d.test.Size, 0, trips))
 	return d.finish()

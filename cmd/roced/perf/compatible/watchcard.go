@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchCard waits until ctx is done while only the card takes part in the messages. It returns ETIMEDOUT if the card
-// has delivered no packet for Options.Quiet. On a service's device the packets of other programs count too.
+// watchCard waits until ctx is done, in a test in which only the card takes part. It returns ETIMEDOUT if the card has
+// delivered no packet for Options.Quiet. On a service's device the packets of other programs count too.
 func (c *connections) watchCard(ctx context.Context) error {
 	var delivered uint64
 	observe := func(ctx context.Context, _ bool) error {
@@ -36,7 +36,7 @@ func (c *connections) watchCard(ctx context.Context) error {
 	return c.explainQuiet(err)
 }
 
-// explainQuiet adds the card's drops to the error of a silent client, and the flag that may differ.
+// explainQuiet adds the card's drops and the flag that may differ to the error of a silent client.
 func (c *connections) explainQuiet(err error) error {
 	if !errors.Is(err, unix.ETIMEDOUT) {
 		return err
@@ -44,20 +44,21 @@ func (c *connections) explainQuiet(err error) error {
 	return fmt.Errorf("%w (%s); check that the client (%s) uses the same --op: SENDs are dropped as no_receive with any other", err, c.device.DropsSince(c.before), c.options.Peer())
 }
 
-// checkOperation returns EPROTO for a result whose messages the card has not carried. All bytes of WRITEs must have
-// been delivered here, and all bytes of reads sent. A client of UC does not report what arrived.
-func (c *connections) checkOperation(told perftest.Result) error {
+// checkOperation returns EPROTO if the card's counters contradict the result: all bytes of WRITEs must have been
+// delivered here, and all bytes of reads sent. UC is not checked, because its client cannot report which messages
+// arrived.
+func (c *connections) checkOperation(result perftest.Result) error {
 	counter := map[connection.Operation]string{connection.Write: "delivered_bytes", connection.Read: "sent_bytes"}[c.options.Operation]
-	if counter == "" || !c.options.RC || told.Messages > 1<<40 {
+	if counter == "" || !c.options.RC || result.Messages > 1<<40 {
 		return nil
 	}
 	changed, err := c.changed()
 	if err != nil {
 		return err
 	}
-	if carried, all := card.Count(changed, "engine", counter), told.Size*told.Messages; carried < all {
+	if carried, all := card.Count(changed, "engine", counter), result.Size*result.Messages; carried < all {
 		return fmt.Errorf("the client reports %s messages of %d bytes, but the counter %s of this side grew by only %s: it has not measured --op %s; use the same --op on both sides: %w",
-			cli.Grouped(told.Messages), told.Size, counter, cli.Grouped(carried), c.options.Operation, unix.EPROTO)
+			cli.Grouped(result.Messages), result.Size, counter, cli.Grouped(carried), c.options.Operation, unix.EPROTO)
 	}
 	return nil
 }

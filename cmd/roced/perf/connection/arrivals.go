@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Receive waits for messages, asleep or spinning, and counts them in Received.
+// Receive waits for messages, sleeping or spinning, and counts them in Received.
 func (p *Pairs) Receive(ctx context.Context, sleep bool) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	before := p.Received
-	err := p.take(ctx, sleep)
+	err := p.reap(ctx, sleep)
 	if p.Received == before {
 		return err
 	}

@@ -7,7 +7,6 @@
 //	  ├─ arrivals.go     the side that receives messages, and counts them
 //	  └─ turns.go        latency: one request at a time, each side in turn
 //
-// All queue pairs use the same memory, since the memory is not what is measured. A request may be retransmitted
-// from the program's memory, so the memory must not change until then. There are no locks: one goroutine uses a
-// Pairs.
+// All queue pairs use the same memory. A request may be retransmitted from the program's memory, which therefore must
+// not change until the request completes. There are no locks: one goroutine uses a Pairs.
 package connection

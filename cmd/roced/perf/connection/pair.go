@@ -15,11 +15,11 @@ type pair struct {
 	posted, done uint64    // requests
 	burst        []verbs.SendWR
 	receives     [recvBatch]verbs.RecvWR
-	owed         int // receives to post
+	owed         int // number of used receives that were not posted again
 }
 
-// mostOfBurst is the maximum payload of a burst, in bytes. Many queue pairs may share a slow path, and completions show
-// that they make progress.
+// mostOfBurst is the maximum payload of a burst, in bytes. Many queue pairs may share a slow path, and the watchdog
+// needs regular completions.
 const mostOfBurst = 4 << 20
 
 // burstOf returns the number of requests of size bytes that are posted together, of which the last is signaled: a
@@ -45,7 +45,7 @@ func (q *pair) prepare(p *Pairs, peer perftest.Keys) {
 	}
 }
 
-// outstanding returns the number of requests that are not known to be complete.
+// outstanding returns the number of posted requests without a completion.
 func (q *pair) outstanding() int { return int(q.posted - q.done) }
 
 // fill posts requests until depth are outstanding, or total have been posted.

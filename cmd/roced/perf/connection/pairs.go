@@ -22,7 +22,7 @@ type Options struct {
 	Size      int           // bytes of each message
 	Count     int           // number of queue pairs
 	Depth     int           // maximum number of outstanding requests per queue pair
-	Spin      bool          // while waiting
+	Spin      bool          // spin while waiting
 	Timeout   time.Duration // for the next completion or message
 	Ack       time.Duration // local ACK timeout of RC; 0: card.AckTimeout
 }
@@ -32,8 +32,8 @@ const (
 	// once.
 	recvDepth = 512
 	recvBatch = 16
-	// leastRoom is the minimum size of the memory that the peer writes and reads. With short messages
-	// perftest moves through one page of its own machine, and a page has at most this size.
+	// leastRoom is the minimum size of the memory that the peer writes and reads. With short messages perftest uses one
+	// page of its machine, which has at most this size.
 	leastRoom = 64 << 10
 )
 

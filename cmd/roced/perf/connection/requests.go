@@ -25,7 +25,7 @@ func (p *Pairs) Request(ctx context.Context, count uint64, line *cli.Progress) (
 			}
 		}
 		before := p.done
-		if err := p.take(ctx, !p.options.Spin); err != nil {
+		if err := p.reap(ctx, !p.options.Spin); err != nil {
 			return 0, err
 		}
 		line.Add(p.done - before)
@@ -34,8 +34,8 @@ func (p *Pairs) Request(ctx context.Context, count uint64, line *cli.Progress) (
 	return time.Since(start), nil
 }
 
-// take waits for completions and counts them.
-func (p *Pairs) take(ctx context.Context, sleep bool) error {
+// reap waits for completions and counts them.
+func (p *Pairs) reap(ctx context.Context, sleep bool) error {
 	n, err := p.device.Completions(ctx, p.cq, sleep, p.wcs[:])
 	if err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
-// turns exchanges messages one at a time: SENDs that are received, or WRITEs that the other side sees in its memory. A
-// read or an atomic is a round trip alone.
+// turns measures round trips. SENDs and WRITEs are exchanged one at a time: each side waits for the message or the
+// written byte of the other. A read or an atomic is a round trip by itself.
 type turns struct {
 	*Pairs
 	q     *pair
-	wait  func(ctx context.Context, k uint64) error // returns when the effect of turn k is visible
+	wait  func(ctx context.Context, k uint64) error // returns when the message, byte or completion of turn k has arrived
 	sent  time.Time                                 // the last request
 	trips []time.Duration
 }
 
-// Turns makes count round trips, begun by this side or by the peer, and returns their times: from each request to the
-// following arrival. The first, which warms caches, is omitted.
+// Turns makes count round trips and returns their times, each from a request to the next arrival. The first round trip,
+// which warms caches, is omitted. begins states whether this side sends first.
 func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.Progress) ([]time.Duration, error) {
 	ctx, w := watch(ctx, p.options.Timeout)
 	defer w.stop()
@@ -45,7 +45,7 @@ func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.
 // request posts request k. The last byte of a WRITE identifies the request.
 func (t *turns) request(ctx context.Context, k uint64) error {
 	if t.q.outstanding() == t.options.Depth {
-		if err := t.take(ctx, !t.options.Spin); err != nil {
+		if err := t.reap(ctx, !t.options.Spin); err != nil {
 			return err
 		}
 	}
@@ -66,29 +66,29 @@ func (t *turns) answered(ctx context.Context, k uint64) error {
 
 func (t *turns) awaitMessage(ctx context.Context, k uint64) (err error) {
 	for t.Received < k && err == nil {
-		err = t.take(ctx, !t.options.Spin)
+		err = t.reap(ctx, !t.options.Spin)
 	}
 	return err
 }
 
 func (t *turns) awaitDone(ctx context.Context, k uint64) (err error) {
 	for t.q.done < k && err == nil {
-		err = t.take(ctx, !t.options.Spin)
+		err = t.reap(ctx, !t.options.Spin)
 	}
 	return err
 }
 
-// looks is the number of polls of the memory for each poll of the completions.
-const looks = 64
+// memoryPolls is the number of polls of the memory for each poll of the completion queue.
+const memoryPolls = 64
 
 // awaitByte waits for the last byte of a WRITE. The other bytes precede it.
 func (t *turns) awaitByte(ctx context.Context, k uint64) error {
 	last := &t.mr.Bytes()[t.room()+t.options.Size-1]
 	for n := 1; load(last) != byte(k); n++ {
-		if n%looks != 0 {
+		if n%memoryPolls != 0 {
 			continue
 		}
-		if err := t.glance(ctx); err != nil {
+		if err := t.pollOnce(ctx); err != nil {
 			return err
 		}
 	}
@@ -109,8 +109,8 @@ func load(b *byte) byte { return *b }
 //go:noinline
 func store(b *byte, value byte) { *b = value }
 
-// glance polls completions without waiting, which detects a dead peer.
-func (t *turns) glance(ctx context.Context) error {
+// pollOnce polls completions without waiting, which detects an unreachable peer.
+func (t *turns) pollOnce(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
