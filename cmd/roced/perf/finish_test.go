@@ -17,9 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFinishTakesTheAnswer: an outcome sent before the client's report is an error, unless it reports
-// a failure.
-func TestFinishTakesTheAnswer(t *testing.T) {
+// TestFinish: an outcome that the server sends before the client's report is an error, except a report of failure.
+func TestFinish(t *testing.T) {
 	for _, row := range []struct {
 		before, after, want string
 	}{

@@ -82,8 +82,8 @@ func TestPerf(t *testing.T) {
 	}
 }
 
-// checkBandwidth checks that all lost packets are counted; their number depends on the machine. A slow machine receives
-// all messages at one moment, and then there is no rate.
+// checkBandwidth checks that all lost packets are counted; their number depends on the machine. A slow machine may
+// receive all messages at once; then there is no rate.
 func checkBandwidth(t *testing.T, b report.BandwidthResult, size int) {
 	t.Helper()
 	sent, received, lost := cmdtest.Value(t, "sent", b.Sent), cmdtest.Value(t, "received", b.Received), cmdtest.Value(t, "lost", b.Lost)

@@ -95,7 +95,7 @@ func TestPerftestLatency(t *testing.T) {
 	}
 }
 
-// TestPerftestJSONServer: the status line does not go into the report.
+// TestPerftestJSONServer: with --json, standard output contains only the report.
 func TestPerftestJSONServer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -117,12 +117,12 @@ func TestPerftestJSONServer(t *testing.T) {
 	}
 }
 
-// TestPerftestCountsDiffer: different counts look like lost messages, or too many.
+// TestPerftestCountsDiffer: the error for missing or additional messages suggests that the counts differ.
 func TestPerftestCountsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
-		// The server's error counts; the client may still wait for a response, and is stopped.
+		// Only the server's error is checked. The client may still wait for a response; the test stops it.
 		{"--bandwidth", "-n 50", "-n 40", "received 40 messages, want 50 (dropped here: none (check the counters of the peer)); check that ib_send_bw -c UD uses the same -n, and not -D"},
 		{"--bandwidth", "-n 50", "-n 60", "the peer uses --count 60, this side --count 50"},
 		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "--sizes 8: use the same --sizes on both sides"},

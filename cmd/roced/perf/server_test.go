@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestServerOutlivesClients: a client that disconnects, or speaks another protocol, does not end
-// the server.
+// TestServerOutlivesClients: a client that disconnects, or uses another protocol, does not end the server.
 func TestServerOutlivesClients(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -33,7 +32,7 @@ func TestServerOutlivesClients(t *testing.T) {
 	}
 }
 
-// TestServerEndsOnSignal: a signal is the normal end of the server.
+// TestServerEndsOnSignal: the server exits with 0 after a signal.
 func TestServerEndsOnSignal(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

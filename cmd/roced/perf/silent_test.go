@@ -24,7 +24,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// impatientServer serves one client after another in namespace A, and waits for each for quiet.
+// impatientServer serves one client after another in namespace A. It drops a client that is silent for quiet.
 func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) (s *perfServer, log func() string) {
 	t.Helper()
 	var logged bytes.Buffer
@@ -64,27 +64,27 @@ func TestSilentClient(t *testing.T) {
 	for _, kind := range []protocol.TestKind{protocol.Bandwidth, protocol.Latency} {
 		conn := s.dial(t, hosts)
 		defer conn.Close()
-		said := askOnce(t, conn, kind)
-		if !strings.Contains(said, "sent no datagram and no message for 3s") {
-			t.Errorf("%s: the server sent %s", kind, said)
+		text := requestOnce(t, conn, kind)
+		if !strings.Contains(text, "sent no datagram and no message for 3s") {
+			t.Errorf("%s: the server sent %s", kind, text)
 		}
 	}
 	measured(t, s.client("10.77.0.1", "--sizes", "64", "--duration", "10ms", "-n", "10"))
-	if said := log(); strings.Count(said, "sent no datagram and no message for 3s") != 2 {
-		t.Errorf("the log: %s", said)
+	if text := log(); strings.Count(text, "sent no datagram and no message for 3s") != 2 {
+		t.Errorf("the log: %s", text)
 	}
 }
 
-// askOnce requests one test, sends nothing more, and returns the server's text.
-func askOnce(t *testing.T, conn net.Conn, kind protocol.TestKind) string {
+// requestOnce requests one test, sends nothing more, and returns the server's text.
+func requestOnce(t *testing.T, conn net.Conn, kind protocol.TestKind) string {
 	t.Helper()
 	io.WriteString(conn, cmdtest.PingpongAddress)
 	io.ReadFull(conn, make([]byte, len(cmdtest.PingpongAddress)))
 	io.WriteString(conn, meet.DoneMessage)
 	say(conn, protocol.Request{Version: protocol.Version, Tests: []protocol.Test{{Kind: kind, Size: 64}}})
-	said, err := io.ReadAll(conn)
+	text, err := io.ReadAll(conn)
 	if err != nil {
 		t.Error(err)
 	}
-	return string(said)
+	return string(text)
 }

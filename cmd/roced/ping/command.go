@@ -50,7 +50,7 @@ const help = `Without HOST, ping is the server and serves one client. With HOST,
 and sends first.
 
 The protocol is that of rdma-core's ibv_ud_pingpong: either side may be that program, unmodified.
-The two sides meet over TCP, then exchange datagrams one at a time. Use the same --size and --count
+The two sides exchange addresses over TCP, then datagrams one at a time. Use the same --size and --count
 on both sides. Two roced ping compare all settings except the count first, and both report a
 difference at once; different counts are reported by a later error. ibv_ud_pingpong always needs -g,
 the index in its GID table. Its default size is 1024, as here, though its help says 2048, which does
@@ -64,7 +64,7 @@ With --rc or --uc on both sides the messages use a connection, as in ibv_rc_ping
 ibv_uc_pingpong, with up to 1 MiB; a reliable connection loses no messages. --srq is for
 ibv_srq_pingpong (with -q 1). Their default size is 4096 bytes: use -s 1024 there, or --size 4096 here.
 
-With --cm on both sides the two meet by connection ids instead of TCP. The server listens on a port of
+With --cm on both sides connection ids replace TCP. The server listens on a port of
 rdma_cm's port space UDP, or TCP with --rc, and HOST is an address of its device. The path MTU of
 the connection is then that of the device.`
 
@@ -109,7 +109,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print each received message and its round trip time")
 	o.waiting.Add(f, "e", "")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON, times in nanoseconds")
-	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm) instead of over TCP: --port is in port space UDP, or TCP with --rc")
+	f.BoolVar(&o.byID, "cm", false, "use connection ids (rdma_cm) instead of TCP: --port is in port space UDP, or TCP with --rc")
 	f.BoolVar(&o.rc, "rc", false, "reliable connection instead of datagrams, as ibv_rc_pingpong")
 	f.BoolVar(&o.uc, "uc", false, "unreliable connection, as ibv_uc_pingpong")
 	f.BoolVar(&o.srq, "srq", false, "reliable connection with receives of an SRQ, as ibv_srq_pingpong -q 1")

@@ -39,7 +39,7 @@ func TestPingOverADaemon(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"ping", "--socket=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "check that it is running")
 }
 
-// TestPingByIDOverADaemon: the two meet by connection ids.
+// TestPingByIDOverADaemon: the two sides exchange addresses with connection ids.
 func TestPingByIDOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -52,7 +52,8 @@ func TestPingByIDOverADaemon(t *testing.T) {
 	cmdtest.CheckFailure(t, args("-d right -g 100 10.77.0.1"), cli.ExitFailed, "--gid-index 100")
 }
 
-// TestPingOfAConnection: a server of datagrams names --rc when its client, ibv_rc_pingpong, sends packets of a connection.
+// TestPingOfAConnection: the error of a server of datagrams suggests --rc if its client, such as ibv_rc_pingpong, sends
+// packets of a connection.
 func TestPingOfAConnection(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)

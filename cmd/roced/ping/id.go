@@ -17,16 +17,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ids holds the ids that meetByID has opened for datagrams. They live as long as the exchange.
+// ids holds the ids that meetByID has opened for datagrams, until the end of the exchange.
 type ids struct {
-	channel *cm.EventChannel
-	first   *cm.ID // listens, or sends the request
-	asked   *cm.ID // created by a request
+	channel   *cm.EventChannel
+	first     *cm.ID // listens, or sends the request
+	requested *cm.ID // created by a request
 }
 
 // Close closes the ids. A pending request is rejected.
 func (i *ids) Close() (err error) {
-	for _, id := range []*cm.ID{i.asked, i.first} {
+	for _, id := range []*cm.ID{i.requested, i.first} {
 		if id != nil {
 			err = errors.Join(err, id.Close())
 		}
@@ -38,8 +38,8 @@ func (i *ids) Close() (err error) {
 }
 
 // meetByID connects the two sides through connection ids (rdma_cm), without TCP. For datagrams the first
-// 4 bytes of the private data carry the queue pair number, in the request and in the response; messages
-// for connections have it anyway.
+// 4 bytes of the private data carry the queue pair number, in the request and in the response; messages for connections
+// have a field for it.
 func (r *meeting) meetByID(ctx context.Context) (err error) {
 	if r.options.connects() {
 		return r.connectByID(ctx)
@@ -53,9 +53,9 @@ func (r *meeting) meetByID(ctx context.Context) (err error) {
 	if r.options.Host == "" {
 		return r.serve(ctx)
 	}
-	ctx, cancel := r.patience(ctx)
+	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	return r.ask(ctx)
+	return r.request(ctx)
 }
 
 // connectByID establishes a connection.
@@ -69,7 +69,7 @@ func (r *meeting) connectByID(ctx context.Context) error {
 		at := netip.AddrPortFrom(own, uint16(o.TCPPort))
 		r.stream, err = card.AcceptStream(ctx, r.device, at, o.stream(netip.Addr{}), r.announce)
 	} else {
-		ctx, cancel := r.patience(ctx)
+		ctx, cancel := r.withTimeout(ctx)
 		defer cancel()
 		var to netip.AddrPort
 		if to, err = r.find(ctx, cm.PortSpaceTCP); err != nil {
@@ -100,7 +100,7 @@ func (r *meeting) needed() string {
 	return "check that the server runs there (" + command + " -d DEVICE), with --cm and the same --rc on both sides"
 }
 
-// refused adds that command to the error of a client's connection request.
+// refused adds the command of needed to the error of a client's connection request.
 func (r *meeting) refused(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -111,13 +111,13 @@ func (r *meeting) refused(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %s", err, r.needed())
 }
 
-// unanswered is the error of a server that does not respond.
+// unanswered returns the error of a server that does not respond.
 func (r *meeting) unanswered() error {
 	return fmt.Errorf("%s does not respond: %w; %s; %s", r.options.Host, unix.ETIMEDOUT, r.needed(), card.Unanswered(maxMAD))
 }
 
-// patience bounds the wait for a server.
-func (r *meeting) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout limits the wait for a server.
+func (r *meeting) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, r.unanswered())
 }
 
@@ -135,7 +135,7 @@ func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort,
 	return netip.AddrPortFrom(address, found[0].Dest.Port()), err
 }
 
-// ownAddress returns the address that --gid-index selects, or the unspecified one, for all addresses.
+// ownAddress returns the address that --gid-index selects, or the unspecified address, which stands for all addresses.
 func (r *meeting) ownAddress() (netip.Addr, error) {
 	index := r.options.GIDIndex
 	if index == card.AnyGID {
@@ -152,7 +152,7 @@ func (r *meeting) ownAddress() (netip.Addr, error) {
 	return address, nil
 }
 
-// bind binds an id to that address.
+// bind binds an id to ownAddress.
 func (r *meeting) bind(id *cm.ID, port int) error {
 	address, err := r.ownAddress()
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.ids.asked = request.ID
+	r.ids.requested = request.ID
 	local, err := request.ID.LocalAddr()
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 	return r.answer(ctx, request)
 }
 
-// answer directs datagrams to the queue pair in a client's request.
+// answer sends datagrams to the queue pair in a client's request, and sends the client this side's queue pair number.
 func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 	qpn := binary.BigEndian.Uint32(request.PrivateData)
 	if qpn <= 1 || qpn >= uint32(verbs.MulticastQPN) {
@@ -203,8 +203,8 @@ func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 	return request.ID.Accept(&cm.ConnParam{QPN: r.endpoint.QPN(), QKey: card.TestQKey})
 }
 
-// ask resolves the path to the server and requests its queue pair number.
-func (r *meeting) ask(ctx context.Context) error {
+// request resolves the path to the server and requests its queue pair number.
+func (r *meeting) request(ctx context.Context) error {
 	id := r.ids.first
 	if err := r.resolve(ctx, id); err != nil {
 		return err
@@ -214,11 +214,11 @@ func (r *meeting) ask(ctx context.Context) error {
 		return err
 	}
 	r.local = local.Addr()
-	return r.inquire(ctx, id)
+	return r.exchangeQPN(ctx, id)
 }
 
-// inquire sends this side's queue pair number and receives the server's.
-func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
+// exchangeQPN sends this side's queue pair number and receives the server's.
+func (r *meeting) exchangeQPN(ctx context.Context, id *cm.ID) error {
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (r *meeting) resolve(ctx context.Context, id *cm.ID) error {
 	return err
 }
 
-// await waits for an event. If the wait is ended it returns the cause.
+// await waits for an event. If ctx is done, it returns the cause.
 func (i *ids) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
 	event, err := i.channel.Expect(ctx, want)
 	if err != nil && ctx.Err() != nil {

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pingArgs is a command line of ping in a namespace.
+// pingArgs returns a command line of ping in a namespace.
 func pingArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"ping", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
@@ -55,7 +55,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestPingByID: the two meet by connection ids, over either IP version.
+// TestPingByID: the two sides exchange addresses with connection ids, over either IP version.
 func TestPingByID(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -77,7 +77,8 @@ func TestPingTotals(t *testing.T) {
 	cmdtest.CheckSays(t, rest, "\n1400 bytes in ", "\n7 iters in ")
 }
 
-// TestPingServerOfBadClients: the error for each client names the cause, at once or when the first message is missing.
+// TestPingServerOfBadClients: the error for each client states the cause, immediately or when the first message is
+// missing.
 func TestPingServerOfBadClients(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -122,14 +123,14 @@ func TestPingClientErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, to("10.77.0.1 -s 1025"), cli.ExitFailed, "RDMA MTU, which is 1024")
 	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes exceed the RDMA MTU, which is 1024 because the MTU of the interface is 1500")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "the GID table of eth0 has 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
-	// FakeServer's address is of QP 0x1234, which the client cannot reach.
+	// FakeServer's address has QP 0x1234, which does not exist.
 	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0 of 1000 each way", "accept UDP port 4791 (nft list ruleset)", "sufficient for messages of 1024 bytes", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 --rc -p "+silent), cli.ExitFailed, "the peer does not respond", "accept UDP port 4791", "sufficient for messages of 1024 bytes")
 	cmdtest.CheckFailure(t, to("10.77.0.1 --cm"), cli.ExitFailed, "10.77.0.1 does not respond", "roced ping --cm -d DEVICE", "accept UDP port 4791", "timed out")
 	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "has another IP version")
 }
 
-// TestPingsDiffer: both sides end at once, and name the peer's setting and the change needed.
+// TestPingsDiffer: both sides end immediately, and report the peer's setting and the remedy.
 func TestPingsDiffer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -233,7 +234,7 @@ func TestPingTrafficClass(t *testing.T) {
 		}
 	}
 	if !slices.Contains(classes, 0x6a) {
-		t.Errorf("no message with TOS 0x6a, but %x", classes)
+		t.Errorf("got messages with TOS %x, want 0x6a", classes)
 	}
 }
 

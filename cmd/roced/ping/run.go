@@ -36,7 +36,7 @@ type meeting struct {
 	terms     meet.Terms // this side's, without --cm
 }
 
-// run meets the peer, exchanges messages, and prints the times.
+// run exchanges addresses and messages with the peer, and prints the times.
 func run(ctx context.Context, d *card.Device, namespace string, o *options) (err error) {
 	if !o.connects() {
 		if err := d.CheckSize(o.size); err != nil {

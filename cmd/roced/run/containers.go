@@ -15,9 +15,8 @@ import (
 )
 
 // The socket of a container is in a directory of its own, which is mounted into the container. The container
-// therefore finds the new socket after a restart of the service. Only root can traverse the parent of that
-// directory. When a socket is removed, the next one of that name gets a new directory, so old mounts do not
-// lead to it.
+// therefore finds the new socket after a restart of the service. Other users cannot traverse the parent of that
+// directory. When a socket is removed, the next one of that name gets a new directory, so old mounts do not lead to it.
 
 // socketsFolder returns the parent of these directories.
 func (s *service) socketsFolder() string {

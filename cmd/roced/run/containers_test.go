@@ -22,13 +22,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serviceIn is a service that makes sockets of containers below a folder.
+// serviceIn returns a service whose sockets of containers are below a folder.
 func serviceIn(folder string) *service {
 	return &service{log: slog.New(slog.DiscardHandler), config: &config.Config{Socket: config.Socket{Path: filepath.Join(folder, "roced.sock")}}}
 }
 
-// TestContainerThatWritesToItsFolder: files that a container places in the folder of its socket neither make the
-// service change other files nor prevent the socket.
+// TestContainerThatWritesToItsFolder: a container cannot make the service change other files, or prevent the creation
+// of its socket, by files in the folder of its socket.
 func TestContainerThatWritesToItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestContainerThatWritesToItsFolder(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(folder), 0o700), os.Mkdir(folder, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	other := fmt.Sprintf(".roced-%d", os.Getpid()) // the name that the socket had before its own
+	other := fmt.Sprintf(".roced-%d", os.Getpid()) // the temporary name of a socket
 	if err := os.Symlink(victim, filepath.Join(folder, other)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSocketsAtOnce(t *testing.T) {
 	asking.Wait()
 }
 
-// newContainers makes a service with sockets of containers below a folder.
+// newContainers starts a service whose sockets of containers are below a folder.
 func newContainers(t *testing.T, folder string) *service {
 	t.Helper()
 	s := serviceIn(folder)
@@ -109,7 +109,7 @@ func newContainers(t *testing.T, folder string) *service {
 	return s
 }
 
-// restart ends a service, and returns the next one.
+// restart ends the service and returns a new one with the same folder.
 func (s *service) restart(t *testing.T) *service {
 	t.Helper()
 	s.ending.Store(true)
@@ -123,7 +123,7 @@ func (s *service) restart(t *testing.T) *service {
 	return next
 }
 
-// empty waits until a service has no folder of a socket.
+// empty waits until the service has removed the folders of all sockets.
 func (s *service) empty(t *testing.T) {
 	t.Helper()
 	waittest.Eventually(t, "all sockets are removed", func() bool {
@@ -132,9 +132,9 @@ func (s *service) empty(t *testing.T) {
 	})
 }
 
-// TestRemovedSocketIsGone: a container that leaves files in its folder, or a link instead of the socket, does not keep
-// the socket alive. Its mount does not lead to the next socket of that name. Its links are not followed.
-func TestRemovedSocketIsGone(t *testing.T) {
+// TestSocketIsRemoved: a socket is removed even if its container has added files to the folder, or replaced the socket
+// by a link. The container's mount does not lead to the next socket of that name, and links are not followed.
+func TestSocketIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()
 	victim := filepath.Join(other, "victim")
@@ -177,8 +177,8 @@ func TestRemovedSocketIsGone(t *testing.T) {
 	}
 }
 
-// TestSocketsAfterARestart: a socket is restored in its folder. One that its container has replaced is removed, and can
-// be created again. Leftovers of an earlier service are removed.
+// TestSocketsAfterARestart: a socket is restored in its folder. A socket that its container has replaced is removed and
+// can be created again. Leftovers of an earlier service are removed.
 func TestSocketsAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newContainers(t, t.TempDir())

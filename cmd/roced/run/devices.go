@@ -44,7 +44,8 @@ func newDevices(s *server.Server, stateDir string, log *slog.Logger, changed fun
 // failures may be temporary.
 func (s *devices) add(ctx context.Context, c config.Device) error {
 	cli.MakeRoom(len(s.all) + 1)
-	// close ends it instead, because programs are notified before their device is destroyed.
+	// The device does not end with ctx but in close, because programs must be notified before their device is
+	// destroyed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{Device: device.New(c, s.stateDir, s.log, s.changed), stop: stop, ended: make(chan struct{})}
 	r.OnEvent(func(event verbs.EventType) { s.server.NoteDeviceEvent(c.Name, event) })

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faulty are two hosts, each with a service and a program; both programs are members of a group.
+// faulty consists of two hosts, each with a service and a program. Both programs are members of a group.
 type faulty struct {
 	*labtest.PairLab
 	left, right *serviceRig
@@ -48,7 +48,7 @@ func newFaulty(t *testing.T, options ...lab.VethOption) *faulty {
 	return f
 }
 
-// checkAll has messages pass: both ways, and to the group.
+// checkAll checks that messages arrive in both directions and in the group.
 func (f *faulty) checkAll(t *testing.T) {
 	t.Helper()
 	checkSend(t, f.a, f.b.LocalAddr(), f.b)
@@ -57,7 +57,7 @@ func (f *faulty) checkAll(t *testing.T) {
 	checkSend(t, f.b, ud.Group(faultGroup), f.a, f.b)
 }
 
-// sendUntil sends until others get it.
+// sendUntil sends until all receivers have received a message.
 func sendUntil(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -75,7 +75,7 @@ func sendUntil(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 			return
 		}
 	}
-	t.Fatalf("no message arrives from %v at %v", from.LocalAddr(), to)
+	t.Fatalf("no message from %v arrives at %v", from.LocalAddr(), to)
 }
 
 // receives reports whether a message arrives within a short time.
@@ -95,7 +95,7 @@ func (p *program) receives(ctx context.Context, text string) bool {
 	}
 }
 
-// awaitEvent reads events up to one of the type.
+// awaitEvent reads events up to one of type want.
 func (p *program) awaitEvent(t *testing.T, want verbs.EventType) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -111,8 +111,8 @@ func (p *program) awaitEvent(t *testing.T, want verbs.EventType) {
 	}
 }
 
-// TestProgramsWhenTheLinkIsDown: programs get an event, and another when the link is up; their objects,
-// handles and memberships remain and work again.
+// TestProgramsWhenTheLinkIsDown: programs receive an event when the link goes down or up. Their objects, handles and
+// memberships remain and work again.
 func TestProgramsWhenTheLinkIsDown(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -134,8 +134,8 @@ func TestProgramsWhenTheLinkIsDown(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestProgramsWhenTheAddressChanges: programs get an event; queue pairs and memberships remain. Package ud
-// selects another source within a second; until then the card drops and counts sent packets.
+// TestProgramsWhenTheAddressChanges: programs receive an event; queue pairs and memberships remain. Package ud selects
+// another source within a second; until then the card drops and counts sent packets.
 func TestProgramsWhenTheAddressChanges(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -149,7 +149,7 @@ func TestProgramsWhenTheAddressChanges(t *testing.T) {
 		f.a.awaitEvent(t, verbs.EventGIDChange)
 	}
 	if after := f.a.LocalAddr(); after.QPN != before.QPN {
-		t.Errorf("%v became %v", before, after)
+		t.Errorf("the address changed from %v to %v", before, after)
 	}
 	sendUntil(t, f.a, f.b.LocalAddr(), f.b)
 	sendUntil(t, f.a, ud.Group(faultGroup), f.a, f.b)
@@ -185,8 +185,7 @@ func TestProgramsWhenQueuesChange(t *testing.T) {
 	f.right.terminate(t)
 }
 
-// TestServiceIsStopped (SIGSTOP): commands wait until the service continues, and messages wait in the
-// sockets.
+// TestServiceIsStopped: while the service is stopped (SIGSTOP), commands block and messages wait in the sockets.
 func TestServiceIsStopped(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t)
@@ -208,7 +207,7 @@ func TestServiceIsStopped(t *testing.T) {
 	}
 	select {
 	case err := <-answered:
-		t.Errorf("a stopped service answers: %v", err)
+		t.Errorf("a stopped service responds: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	f.left.signal(t, unix.SIGCONT)
@@ -251,7 +250,7 @@ func TestServiceIsKilled(t *testing.T) {
 	f.left.startIn(t, f.A)
 	f.left.await(t, "READY=1", "eth0 active")
 	if groups := multicastAddresses(t, f.A); groups != 0 {
-		t.Errorf("%d groups of the one that was killed are left", groups)
+		t.Errorf("%d groups of the killed service are left", groups)
 	}
 	f.a = connect(t, f.left.path("roced.sock"), "eth0")
 	if err := f.a.Join(faultGroup); err != nil {

@@ -67,7 +67,7 @@ func checkName(network, path string) error {
 	if err == nil {
 		conn.Close()
 	}
-	if err == nil || errors.Is(err, unix.EAGAIN) { // the backlog is full
+	if err == nil || errors.Is(err, unix.EAGAIN) { // EAGAIN: the backlog is full
 		return fmt.Errorf("%w: another service listens at %s; use --socket to set another path", unix.EADDRINUSE, path)
 	}
 	if errors.Is(err, unix.EPROTOTYPE) {

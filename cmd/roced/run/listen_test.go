@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestListenReplacesWhatNobodyServes(t *testing.T) {
+func TestListenReplacesAnUnusedSocket(t *testing.T) {
 	c := config.Socket{Path: filepath.Join(t.TempDir(), "s"), Mode: 0o600, Group: strconv.Itoa(os.Getgid())}
 	first, err := listenUnix("unixpacket", c)
 	if err != nil {
@@ -38,9 +38,9 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	first.Close() // the name is another's now
+	first.Close() // the name now belongs to the second socket
 	if conn, err = net.Dial("unixpacket", c.Path); err != nil {
-		t.Fatalf("the successor's socket is removed: %v", err)
+		t.Fatalf("the second socket was removed: %v", err)
 	}
 	conn.Close()
 	if err := second.Close(); err != nil {
@@ -106,8 +106,8 @@ func TestDirectoryOfASocket(t *testing.T) {
 	}
 }
 
-// TestListenLeavesWhatIsNoSocket: a file, a link or a pipe at the socket's path is kept.
-func TestListenLeavesWhatIsNoSocket(t *testing.T) {
+// TestListenKeepsOtherFiles: a file, a link or a pipe at the socket's path is kept.
+func TestListenKeepsOtherFiles(t *testing.T) {
 	folder := t.TempDir()
 	for name, make := range map[string]func(path string) error{
 		"file": func(path string) error { return os.WriteFile(path, []byte("precious"), 0o600) },
@@ -126,7 +126,7 @@ func TestListenLeavesWhatIsNoSocket(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
-			t.Errorf("%s: it is another now: %v", name, err)
+			t.Errorf("%s: it was replaced: %v", name, err)
 		}
 	}
 }

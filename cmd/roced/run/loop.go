@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangups returns a channel of SIGHUPs.
+// hangups returns a channel that receives SIGHUP.
 func hangups() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, unix.SIGHUP)

@@ -48,8 +48,8 @@ func memoryOf(root fs.FS, machine uint64) uint64 {
 	return machine
 }
 
-// groupLimit returns the smallest limit of a control group and of the groups above it. The mount is one of them: in a
-// container it is the container's own group. The root of the machine has no file in version 2.
+// groupLimit returns the smallest limit of a control group and of the groups above it. This includes the group at the
+// mount point, in a container the container's own group. In version 2 the root group of the machine has no such file.
 func groupLimit(root fs.FS, mount, group, file string) uint64 {
 	least := uint64(math.MaxUint64)
 	if group == "/.." || strings.HasPrefix(group, "/../") {

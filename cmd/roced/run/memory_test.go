@@ -40,7 +40,7 @@ func TestMemoryOf(t *testing.T) {
 		{"both versions, memory in version 1", "0::/a\n3:memory:/a\n", map[string]string{v1 + "a/memory.limit_in_bytes": "250\n"}, 250},
 		{"memory joined with another controller", "3:cpu,memory:/a\n", map[string]string{v1 + "a/memory.limit_in_bytes": "250\n"}, 250},
 		{"files of the other version", "3:memory:/a\n", map[string]string{v2 + "a/memory.max": "5\n"}, 1000},
-		{"lines that are no groups", "x\n\n:\n", nil, 1000},
+		{"invalid lines", "x\n\n:\n", nil, 1000},
 	} {
 		root := fstest.MapFS{}
 		if row.groups != "" {

@@ -23,8 +23,8 @@ func (d wireDevice) State() device.State {
 // Opens implements metrics.Device.
 func (d wireDevice) Opens() uint64 { return 1 }
 
-// namespacesDevice adapts the cards in other network namespaces for metrics. It is open while at least one
-// card is.
+// namespacesDevice adapts the cards in other network namespaces for metrics. It is open while at least one card is
+// open.
 type namespacesDevice struct{ *namespaces.Device }
 
 // State implements metrics.Device.

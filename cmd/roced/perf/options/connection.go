@@ -53,8 +53,7 @@ func (o *Options) Program() string {
 	return fmt.Sprintf("ib_%s_%s -c %v", operation, kind, o.Service())
 }
 
-// Either returns the programs that the peer may be. Over connections roced perf speaks perftest's
-// protocol.
+// Either returns the programs that the peer may be. Over connections roced perf uses perftest's protocol.
 func (o *Options) Either(perftest string) string {
 	if o.Connects() {
 		return "roced perf or " + perftest
@@ -78,7 +77,7 @@ func (o *Options) Shared() string {
 	return "-s and -n"
 }
 
-// checkConnections rejects flags that do not go with connections, or with one kind of them.
+// checkConnections rejects flags that cannot be combined with connections, or with their kind.
 func (o *Options) checkConnections(cmd *cobra.Command) (err error) {
 	if o.Operation, err = connection.ParseOperation(o.op); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (o *Options) SeesWrites() bool {
 	return o.Connects() && o.Operation == connection.Write && o.Kind() == protocol.Latency
 }
 
-// checkOperation rejects flags that do not go with the operation.
+// checkOperation rejects flags that cannot be combined with the operation.
 func (o *Options) checkOperation() error {
 	write := o.SeesWrites()
 	switch {

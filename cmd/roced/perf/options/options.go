@@ -38,7 +38,7 @@ type Options struct {
 	Perftest bool
 	OwnSizes bool // --sizes was given
 	Group    string
-	Rate     int // messages a second, 0 for as fast as it goes
+	Rate     int // messages per second; 0: unlimited
 	Timeout  time.Duration
 
 	// with connections

@@ -54,7 +54,7 @@ func (o *Options) Kind() protocol.TestKind {
 	return protocol.Bandwidth
 }
 
-// checkPerftest rejects flags that do not go with perftest.
+// checkPerftest rejects flags that cannot be combined with perftest.
 func (o *Options) checkPerftest(cmd *cobra.Command) error {
 	for _, flag := range []string{"duration", "once"} {
 		if cmd.Flags().Changed(flag) {

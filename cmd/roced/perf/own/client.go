@@ -73,11 +73,11 @@ func (c *Client) meet() error {
 	if err != nil {
 		return err
 	}
-	return c.ask(source)
+	return c.request(source)
 }
 
-// ask sends the request: the list of tests.
-func (c *Client) ask(source verbs.GIDEntry) error {
+// request sends the list of tests and checks the server's response.
+func (c *Client) request(source verbs.GIDEntry) error {
 	err := c.Send(protocol.Request{Version: protocol.Version, Tests: c.options.Tests()})
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (c *Client) Close() (err error) {
 func (c *Client) measureAll() error {
 	for _, t := range c.options.Tests() {
 		if err := c.measure(t); err != nil {
-			return fmt.Errorf("%s of %d bytes: %w", t.Kind, t.Size, c.lastWord(err))
+			return fmt.Errorf("%s of %d bytes: %w", t.Kind, t.Size, c.serverError(err))
 		}
 	}
 	return nil
 }
 
-// lastWord returns the error that the server sent before it closed the connection, or else err.
-func (c *Client) lastWord(err error) error {
+// serverError returns the error that the server sent before it closed the connection, or else err.
+func (c *Client) serverError(err error) error {
 	var o protocol.Outcome
 	if errors.Is(err, meet.ErrPeerGone) && c.Receive(c.Context(), &o) == nil && o.Error != "" {
 		return serverFailed(o)

@@ -25,7 +25,7 @@ const (
 	warmUpTrips = 100
 )
 
-// errTripLost does not end the run.
+// errTripLost reports a lost round trip. It does not end the run.
 var errTripLost = errors.New("response timeout")
 
 // pinger is the client's half of a latency test: one message at a time, with its sequence number as
@@ -42,7 +42,7 @@ type pinger struct {
 
 // measure returns the times of full round trips.
 func (p *pinger) measure(ctx context.Context, size, trips int, progress *cli.Progress) ([]time.Duration, error) {
-	p.shape(size)
+	p.setSize(size)
 	if _, err := p.trips(ctx, min(warmUpTrips, trips), progress); err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (p *pinger) measure(ctx context.Context, size, trips int, progress *cli.Pro
 	return p.trips(ctx, trips, progress)
 }
 
-// shape sets the size of all messages, in bytes.
-func (p *pinger) shape(size int) {
+// setSize sets the size of all messages, in bytes.
+func (p *pinger) setSize(size int) {
 	p.out[0] = ud.Message{To: p.peer, Data: make([]byte, size), HasImm: true}
 }
 

@@ -51,8 +51,8 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	return nil
 }
 
-// terms returns the terms for the client. They contain no settings, since the request has them; its
-// longest message must fit both sides.
+// terms returns the terms for the client. They contain no settings, since the request has them. The longest message of
+// the request must fit the MTU of both sides.
 func terms(d *card.Device, sizes []int) *meet.Terms {
 	t := &meet.Terms{Program: "perf", Longest: "--sizes", MTU: d.MTU}
 	if len(sizes) > 0 {
@@ -121,7 +121,7 @@ func (c *session) serveTest(t protocol.Test) error {
 	if err := c.Send(protocol.Turn{}); err != nil {
 		return err
 	}
-	o, failed := c.carryOut(t)
+	o, failed := c.runTest(t)
 	if c.Context().Err() != nil {
 		return context.Cause(c.Context())
 	}
@@ -141,9 +141,8 @@ func (c *session) serveTest(t protocol.Test) error {
 	return c.Send(o)
 }
 
-// carryOut runs the server's half of a test until the client reports its end. A goroutine reads
-// that report.
-func (c *session) carryOut(t protocol.Test) (o protocol.Outcome, err error) {
+// runTest runs the server's half of a test until the client reports its end. A goroutine reads that report.
+func (c *session) runTest(t protocol.Test) (o protocol.Outcome, err error) {
 	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
 	var last protocol.Turn
@@ -155,17 +154,17 @@ func (c *session) carryOut(t protocol.Test) (o protocol.Outcome, err error) {
 	if t.Kind == protocol.Latency {
 		x := newEcho(c.peer, t.Size)
 		err = c.watch(ctx, t, &x.packets, func(wait context.Context, sleep bool) error { return x.take(ctx, wait, c.endpoint, sleep) })
-		return protocol.Outcome{Received: x.packets}, afterWord(word, err)
+		return protocol.Outcome{Received: x.packets}, firstError(word, err)
 	}
 	a := traffic.Arrivals{Size: t.Size}
 	err = c.watch(ctx, t, &a.Packets, func(wait context.Context, sleep bool) error { return a.Take(wait, c.endpoint, sleep) })
-	if err = afterWord(word, err); err == nil {
+	if err = firstError(word, err); err == nil {
 		err = a.DrainFor(c.Context(), c.endpoint, last.Sent, drainLimit())
 	}
 	return protocol.Outcome{Received: a.Packets, Elapsed: a.Elapsed()}, err
 }
 
-// drainLimit leaves the server time to respond before the client's ReplyTimeout.
+// drainLimit returns the time limit of a drain. It leaves the server time to respond before the client's ReplyTimeout.
 func drainLimit() time.Duration { return meet.ReplyTimeout / 2 }
 
 // watch receives messages until ctx is done.
@@ -174,8 +173,8 @@ func (c *session) watch(ctx context.Context, t protocol.Test, taken *uint64, tak
 	return w.Until(ctx, t.Sleep)
 }
 
-// afterWord returns the error of a test, or of the client's report after it.
-func afterWord(word <-chan error, err error) error {
+// firstError returns the error of a test, or else that of the client's report after it.
+func firstError(word <-chan error, err error) error {
 	if err != nil {
 		return err
 	}

@@ -133,8 +133,8 @@ func (x *Conversation) greetVersion() error {
 	return nil
 }
 
-// Meet exchanges the keys of one queue pair after the other. The server creates its keys when it has the client's;
-// on the client, self is called with nil.
+// Meet exchanges the keys of one queue pair after the other. It calls self for this side's keys: on the server with the
+// client's keys, on the client with nil.
 func (x *Conversation) Meet(self func(peer *Keys) (Keys, error)) error {
 	for range max(1, x.Pairs) {
 		if err := x.meet(self); err != nil {
@@ -192,7 +192,7 @@ func (x *Conversation) Prepare() error {
 	return x.round(0)
 }
 
-// round exchanges keys again, for a queue pair that the client chooses.
+// round exchanges the keys of queue pair i again. The server uses the queue pair that the client chooses.
 func (x *Conversation) round(i int) error {
 	if x.Client {
 		if err := x.write(x.Own[i].message()); err != nil {

@@ -95,8 +95,8 @@ func expectBytes(t *testing.T, conn io.Reader, want string) {
 	}
 }
 
-// TestFirstWords: another known client is named; other text is quoted without trailing NULs.
-func TestFirstWords(t *testing.T) {
+// TestFirstMessages: the error for another known client names it. Other messages are quoted without trailing NULs.
+func TestFirstMessages(t *testing.T) {
 	for speech, want := range map[string]string{
 		cmdtest.PingpongAddress:     "the client is ibv_*_pingpong of rdma-core; start roced ping for it: ",
 		"GET / HTTP/1.1\r\n":        `the peer's first bytes are "GET / HTTP/1.1\r\n"; `,
@@ -119,18 +119,18 @@ func TestPerftestStrangers(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"silence":          {"", io.EOF, ""},
-		"half a version":   {"6.0", io.ErrUnexpectedEOF, ""},
-		"another version":  {"6.20" + goldenGreeting[4:], unix.EPROTONOSUPPORT, "perftest 6.06"},
-		"ibv_ud_pingpong":  {cmdtest.PingpongAddress, unix.EPROTONOSUPPORT, "; "},
-		"an MTU of 6":      {goldenGreeting[:24] + "6\x00", unix.EBADMSG, "not an MTU"},
-		"an MTU of 0":      {goldenGreeting[:24] + "0\x00", unix.EBADMSG, "not an MTU"},
-		"an MTU of digits": {goldenGreeting[:24] + "33", unix.EBADMSG, "not an MTU"},
-		"other keys":       {goldenGreeting + strings.Replace(clientKeys, ":", "-", 1), unix.EBADMSG, "not an address of perftest 6.06"},
-		"no GID":           {goldenGreeting + strings.NewReplacer("ff", "00", "0a", "00", "42", "00", "02", "00").Replace(clientKeys), unix.EBADMSG, "no GID"},
-		"two queue pairs":  {goldenGreeting + clientKeys + changed, unix.EBADMSG, "-q"},
-		"goes before end":  {goldenGreeting + strings.Repeat(clientKeys, 4), io.EOF, ""},
-		"another end":      {goldenGreeting + strings.Repeat(clientKeys, 4) + changed, unix.EBADMSG, "-q"},
+		"silence":           {"", io.EOF, ""},
+		"half a version":    {"6.0", io.ErrUnexpectedEOF, ""},
+		"another version":   {"6.20" + goldenGreeting[4:], unix.EPROTONOSUPPORT, "perftest 6.06"},
+		"ibv_ud_pingpong":   {cmdtest.PingpongAddress, unix.EPROTONOSUPPORT, "; "},
+		"an MTU of 6":       {goldenGreeting[:24] + "6\x00", unix.EBADMSG, "not an MTU"},
+		"an MTU of 0":       {goldenGreeting[:24] + "0\x00", unix.EBADMSG, "not an MTU"},
+		"an MTU of digits":  {goldenGreeting[:24] + "33", unix.EBADMSG, "not an MTU"},
+		"other keys":        {goldenGreeting + strings.Replace(clientKeys, ":", "-", 1), unix.EBADMSG, "not an address of perftest 6.06"},
+		"no GID":            {goldenGreeting + strings.NewReplacer("ff", "00", "0a", "00", "42", "00", "02", "00").Replace(clientKeys), unix.EBADMSG, "no GID"},
+		"two queue pairs":   {goldenGreeting + clientKeys + changed, unix.EBADMSG, "-q"},
+		"closes before end": {goldenGreeting + strings.Repeat(clientKeys, 4), io.EOF, ""},
+		"another end":       {goldenGreeting + strings.Repeat(clientKeys, 4) + changed, unix.EBADMSG, "-q"},
 	} {
 		for _, client := range []bool{true, false} {
 			x := &Conversation{Conn: struct {

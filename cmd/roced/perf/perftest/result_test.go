@@ -38,7 +38,7 @@ func TestPairsBytes(t *testing.T) {
 			defer here.Close()
 			result <- conversePairs(t, x)
 		}()
-		heard, theirs := "", whole
+		sent, theirs := "", whole
 		for _, length := range []int{16, 4, 4, 2, 108, 108, 108, 108, 108, 108, 8, 8, 8, 8, 8, 108} {
 			say := func() { io.WriteString(there, theirs[:length]) }
 			if !client {
@@ -48,7 +48,7 @@ func TestPairsBytes(t *testing.T) {
 			if _, err := io.ReadFull(there, answer); err != nil {
 				t.Fatal(err)
 			}
-			heard += string(answer)
+			sent += string(answer)
 			if client {
 				say()
 			}
@@ -58,8 +58,8 @@ func TestPairsBytes(t *testing.T) {
 		if !client { // a server's values are ignored
 			want = goldenGreeting + keys + strings.Repeat("\x00", len(pairResult)) + pairKeys0
 		}
-		if heard != want {
-			t.Errorf("client %t said %q, want %q", client, heard, want)
+		if sent != want {
+			t.Errorf("client %t: got %q, want %q", client, sent, want)
 		}
 		expectBytes(t, there, "done\x00")
 		if err := <-result; err != nil {

@@ -63,7 +63,7 @@ func TestOutcomeCheck(t *testing.T) {
 	}
 }
 
-// TestDropsBecomePrintable: no packet is lost by it, and unknown drops stay unknown.
+// TestDropsBecomePrintable: making names printable keeps the sum of packets, and keeps unknown drops unknown.
 func TestDropsBecomePrintable(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	o := Outcome{Drops: map[string]uint64{"a\x1b": 1, long + "1": 2, long + "2": 3}}

@@ -75,10 +75,10 @@ type Greeting struct {
 	Server card.Side `json:"server"`
 }
 
-func (Greeting) Required() []string { return nil } // a refusal may have only its reason
+func (Greeting) Required() []string { return nil } // a rejection may contain only its reason
 
-// Turn hands over to the other side: the server sends it when it is ready, the client when it has sent
-// all messages.
+// Turn passes the turn to the other side: the server sends it when it is ready, the client when it has sent all
+// messages.
 type Turn struct {
 	Sent uint64 `json:"sent"`
 }

@@ -17,7 +17,7 @@ type BandwidthResult struct {
 	Duration         *time.Duration    `json:"duration_ns"`
 	Sent             *uint64           `json:"sent"`
 	InTrains         *uint64           `json:"sent_in_trains"`      // of those sent; see hca.SendMode
-	NoTrains         string            `json:"no_trains,omitempty"` // the reason if none was
+	NoTrains         string            `json:"no_trains,omitempty"` // the reason if no packet was
 	Received         *uint64           `json:"received"`
 	Lost             *uint64           `json:"lost"`
 	SentPerSecond    *uint64           `json:"sent_per_second"`
@@ -68,7 +68,7 @@ func (b *BandwidthResult) AddDrops(client, server map[string]uint64) {
 	}
 }
 
-// BySide combines the drops of both sides. It returns nil if neither side's are known.
+// BySide combines the drops of both sides. It returns nil if the drops of both sides are unknown.
 func BySide(client, server map[string]uint64) map[string]uint64 {
 	if client == nil && server == nil {
 		return nil

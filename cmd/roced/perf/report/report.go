@@ -23,7 +23,7 @@ type Report struct {
 	Bandwidth []BandwidthResult `json:"bandwidth,omitempty"`
 	Latency   []LatencyResult   `json:"latency,omitempty"`
 
-	leavesFirst bool // Latency does not contain the first round trip
+	leavesFirst bool // Latency omits the first round trip
 }
 
 func NewReport(o *options.Options) Report {

@@ -33,7 +33,7 @@ func TestLossesAddUp(t *testing.T) {
 	}
 }
 
-// TestNothingArrived: the advice is printed if no counter explains the loss.
+// TestNothingArrived: the remedy is printed if no counter explains the loss.
 func TestNothingArrived(t *testing.T) {
 	for _, row := range []struct {
 		sent, received uint64
@@ -103,8 +103,8 @@ func TestUnmeasuredIsNull(t *testing.T) {
 	}
 }
 
-// TestSentAgain: each cause of a retransmission is reported.
-func TestSentAgain(t *testing.T) {
+// TestRetransmissions: each cause of a retransmission is reported.
+func TestRetransmissions(t *testing.T) {
 	p := &Packets{Sent: 1234, Again: 15, Timeouts: 1, Probes: 2, SequenceNAKs: 3, RNRNAKs: 4}
 	want := "15 of 1,234 packets were retransmitted: 1 timeouts, 2 earlier because of late ACKs, 3 sequence NAKs, 4 RNR NAKs"
 	if got := p.again(); got != want {
@@ -115,8 +115,8 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// TestCongestionIsTold checks the report of the sender, and of the receiver of marked packets.
-func TestCongestionIsTold(t *testing.T) {
+// TestCongestion checks the report of the sender, and of the receiver of marked packets.
+func TestCongestion(t *testing.T) {
 	for want, p := range map[string]*Packets{
 		"": {Sent: 7},
 		"slowed down by congestion: 1,200 CNPs received":                                                                       {CNPHandled: 1200},
@@ -141,7 +141,7 @@ func TestCongestionIsTold(t *testing.T) {
 	}
 }
 
-// TestTrainsOfAServer: a server's packets are responses, which are not compared with messages.
+// TestTrainsOfAServer: a server has no share of trains, since its packets are responses and not messages.
 func TestTrainsOfAServer(t *testing.T) {
 	b := BandwidthResult{Size: 64, Packets: &Packets{Sent: 4, InTrains: 1}}
 	if got := b.inTrains(); got != cli.Dash {

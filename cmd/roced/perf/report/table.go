@@ -47,7 +47,7 @@ func percent(some, all uint64) string {
 func (r *Report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		for _, note := range []string{b.losses(), b.advice(), b.Packets.again(), b.Packets.congestion(), b.eachByItself(), b.NotMeasured} {
+		for _, note := range []string{b.losses(), b.advice(), b.Packets.again(), b.Packets.congestion(), b.noTrains(), b.NotMeasured} {
 			if note == "" {
 				continue
 			}
@@ -59,8 +59,8 @@ func (r *Report) writeNotes(w io.Writer) error {
 	return nil
 }
 
-// inTrains returns the share of packets that left in trains, in percent of the messages, where each message is one
-// packet. A server does not measure sending, so its packets are not compared with messages.
+// inTrains returns the percentage of messages that were sent in trains, if each message is one packet, or else of
+// packets. A server does not measure sending, so its packets are not compared with messages.
 func (b *BandwidthResult) inTrains() string {
 	if b.Packets != nil && b.Duration != nil {
 		return percent(b.Packets.InTrains, b.Packets.Sent)
@@ -68,15 +68,15 @@ func (b *BandwidthResult) inTrains() string {
 	return known(b.InTrains, b.percentOfSent)
 }
 
-// eachByItself returns the reason why no packet left in a train.
-func (b *BandwidthResult) eachByItself() string {
+// noTrains returns the reason why no packet was sent in a train, or "".
+func (b *BandwidthResult) noTrains() string {
 	if b.NoTrains == "" {
 		return ""
 	}
 	return "no trains, all packets were sent individually: " + b.NoTrains
 }
 
-// advice returns what to check if messages were sent, none arrived, and no counter explains it; else the empty string.
+// advice returns the remedy if messages were sent, none arrived, and no counter explains the loss; otherwise "".
 func (b *BandwidthResult) advice() string {
 	if b.Sent == nil || b.Received == nil || *b.Sent == 0 || *b.Received > 0 || card.Sum(b.Drops) > 0 {
 		return ""
@@ -84,8 +84,8 @@ func (b *BandwidthResult) advice() string {
 	return "nothing arrived: " + card.Unanswered(b.Size)
 }
 
-// losses lists the places where packets were lost; it is empty if none are known to be. If the number of lost messages
-// is unknown, packets are listed as dropped: duplicates, for example, are drops without a loss.
+// losses lists the places where packets were lost; it is empty if no loss is known. If the number of lost messages is
+// unknown, packets are listed as dropped: duplicates, for example, are drops without a loss.
 func (b *BandwidthResult) losses() string {
 	if b.Lost != nil && *b.Lost == 0 {
 		return ""

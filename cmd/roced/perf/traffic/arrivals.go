@@ -17,8 +17,8 @@ import (
 // QuietTime is the time without arrivals after which missing messages count as lost.
 const QuietTime = 100 * time.Millisecond
 
-// quietWaits is the number of waits that make up QuietTime. A busy host may stop the process for longer than QuietTime;
-// it then has some waits left in which messages arrive.
+// quietWaits is the number of waits that QuietTime consists of. A busy host may suspend the process for longer than
+// QuietTime. Only one wait ends then, and messages can arrive in the others.
 const quietWaits = 5
 
 // Drain receives the messages in flight after the client has sent all: until sent are received, or none arrives for

@@ -68,12 +68,12 @@ type pace struct {
 	rate  int // messages per second
 }
 
-// wait sleeps until a message is due, for maxRest at most, and returns the number of messages due.
+// wait sleeps until a message is due, but at most for maxRest, and returns the number of messages due.
 func (p *pace) wait(sent uint64) uint64 {
 	due := time.Duration(float64(sent) / float64(p.rate) * float64(time.Second))
 	time.Sleep(min(due-time.Since(p.start), maxRest))
 	return uint64(max(0, time.Since(p.start).Seconds()*float64(p.rate)+1-float64(sent)))
 }
 
-// maxRest bounds the delay until the end of a context is noticed.
+// maxRest limits the delay after which a done context is detected.
 const maxRest = 10 * time.Millisecond

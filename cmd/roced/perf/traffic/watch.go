@@ -18,11 +18,11 @@ const (
 	QuietLimit = 30 * time.Second
 	// spinLimit is the time without messages after which a spinning server sleeps.
 	spinLimit = time.Second
-	// glance is the interval at which the server checks these limits.
-	glance = 100 * time.Millisecond
+	// checkInterval is the interval at which the server checks these limits.
+	checkInterval = 100 * time.Millisecond
 )
 
-// Take waits for messages, asleep or spinning, and counts them.
+// Take waits for messages, sleeping or spinning, and counts them.
 type Take func(ctx context.Context, sleep bool) error
 
 // Shown returns a Take that also shows the count, taken, on a progress line.
@@ -60,9 +60,9 @@ func (w *Watch) Until(ctx context.Context, sleep bool) error {
 	return nil
 }
 
-// takeFor receives messages for one glance. The end of its own context is not an error.
+// takeFor receives messages for one checkInterval. The end of its own context is not an error.
 func (w *Watch) takeFor(ctx context.Context, sleep bool) (err error) {
-	wait, cancel := context.WithTimeout(ctx, glance)
+	wait, cancel := context.WithTimeout(ctx, checkInterval)
 	defer cancel()
 	for err == nil {
 		err = w.Take(wait, sleep)

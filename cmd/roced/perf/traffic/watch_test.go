@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callers acts as a card that receives messages at fixed times after the start, in order.
-type callers struct {
+// arrivalTimes acts as a card that receives messages at fixed times after the start, in order.
+type arrivalTimes struct {
 	start         time.Time
 	times         []time.Duration
 	taken         uint64
 	spins, sleeps time.Duration // total time waited each way
 }
 
-func (c *callers) take(ctx context.Context, sleep bool) error {
+func (c *arrivalTimes) take(ctx context.Context, sleep bool) error {
 	from := time.Now()
 	defer func() {
 		if sleep {
@@ -46,21 +46,21 @@ func (c *callers) take(ctx context.Context, sleep bool) error {
 	}
 }
 
-func (c *callers) watch(ctx context.Context, sleep bool) error {
+func (c *arrivalTimes) watch(ctx context.Context, sleep bool) error {
 	c.start = time.Now()
 	w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
 	return w.Until(ctx, sleep)
 }
 
-// TestWatchGivesUp: the limit counts from the last message.
-func TestWatchGivesUp(t *testing.T) {
+// TestWatchTimesOut: the limit applies from the last message on.
+func TestWatchTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &callers{times: []time.Duration{time.Second, 30 * time.Second, 59 * time.Second}}
+		c := &arrivalTimes{times: []time.Duration{time.Second, 30 * time.Second, 59 * time.Second}}
 		err := c.watch(t.Context(), false)
 		if took := time.Since(c.start); !errors.Is(err, unix.ETIMEDOUT) || c.taken != 3 || took < 89*time.Second || took > 90*time.Second {
 			t.Errorf("%d messages, %v, %v", c.taken, took, err)
 		}
-		if spun := 4*spinLimit + 8*glance; c.spins > spun || c.sleeps < 80*time.Second {
+		if spun := 4*spinLimit + 8*checkInterval; c.spins > spun || c.sleeps < 80*time.Second {
 			t.Errorf("spun for %v, slept for %v", c.spins, c.sleeps)
 		}
 	})
@@ -73,7 +73,7 @@ func TestWatchEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			time.AfterFunc(29*time.Second, func() { stop(cause) })
-			c := &callers{}
+			c := &arrivalTimes{}
 			if err := c.watch(ctx, true); err != nil || c.spins != 0 || time.Since(c.start) != 29*time.Second {
 				t.Errorf("%v after %v, spun for %v", err, time.Since(c.start), c.spins)
 			}
@@ -81,7 +81,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchFails: a card's error at the end of a glance is returned.
+// TestWatchFails: an error of the card at the end of a checkInterval is returned.
 func TestWatchFails(t *testing.T) {
 	take := func(ctx context.Context, _ bool) error { <-ctx.Done(); return unix.EMSGSIZE }
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestTakenIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown strings.Builder
 		line := cli.StartProgress(&shown, "bandwidth")
-		c := &callers{start: time.Now(), times: []time.Duration{time.Second, 2 * time.Second, 12 * time.Second}}
+		c := &arrivalTimes{start: time.Now(), times: []time.Duration{time.Second, 2 * time.Second, 12 * time.Second}}
 		w := Watch{Take: Take(c.take).Shown(&c.taken, line), Taken: &c.taken, Limit: 10 * time.Second}
 		if err := w.Until(t.Context(), true); !errors.Is(err, unix.ETIMEDOUT) {
 			t.Error(err)
@@ -126,7 +126,7 @@ func TestDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := &callers{start: time.Now()}
+				c := &arrivalTimes{start: time.Now()}
 				for i := range row.count {
 					c.times = append(c.times, time.Duration(i+1)*row.every)
 				}
@@ -138,7 +138,7 @@ func TestDrain(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	c := &callers{start: time.Now(), times: []time.Duration{time.Hour}}
+	c := &arrivalTimes{start: time.Now(), times: []time.Duration{time.Hour}}
 	if err := Drain(stopped, c.take, &c.taken, math.MaxUint64, QuietLimit); !errors.Is(err, context.Canceled) {
 		t.Error("stopped:", err)
 	}

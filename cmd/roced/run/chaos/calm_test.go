@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTenPrograms of ten users on two services: unicast to other programs on both hosts and to themselves, and a group.
-// Nothing is lost or mixed up, every message is counted, and when the programs end all of their resources are freed.
+// TestTenPrograms runs ten programs of ten users on two services. They send to each other, to themselves and to a
+// group. No message is lost, damaged or reordered, every message is counted, and all resources are freed when the
+// programs end.
 func TestTenPrograms(t *testing.T) {
 	for name, row := range map[string]struct {
 		networks [2]string
@@ -48,8 +49,8 @@ func testTenPrograms(t *testing.T, networks [2]string, workers int) {
 	}
 }
 
-// TestRoundsAfterAChangeOfMTU: the service is stopped while it reads that the interface has a smaller MTU for a moment,
-// so it reads the next change late. Rounds of long messages begin after that.
+// TestRoundsAfterAChangeOfMTU: the MTU of the interface is reduced and restored while the service is stopped, so that
+// the service reads the second change late. Rounds of long messages must wait for that.
 func TestRoundsAfterAChangeOfMTU(t *testing.T) {
 	w := newWorld(t, xdp, 1)
 	w.startAll()

@@ -22,25 +22,25 @@ import (
 
 const (
 	// chaosVariable sets the duration of TestChaos: ten minutes in "make chaos". Without it every actor makes four
-	// steps if ROCED_ROUNDS is all, else two.
+	// steps if ROCED_ROUNDS is all, otherwise two.
 	chaosVariable = "ROCED_CHAOS"
 	// seedVariable repeats the run of a seed, except for timing.
 	seedVariable = "ROCED_CHAOS_SEED"
 	chaosSteps   = 4
-	// networksVariable sets the networks of the two hosts, such as "xdp,udp". Without it the seed decides.
+	// networksVariable sets the networks of the two hosts, such as "xdp,udp". By default the seed selects them.
 	networksVariable = "ROCED_CHAOS_NETWORKS"
-	// workersVariable sets the number of workers of each service over XDP. Without it the seed decides.
+	// workersVariable sets the number of workers of each service over XDP. By default the seed selects it.
 	workersVariable = "ROCED_CHAOS_WORKERS"
 )
 
-// chaos is a world in which everything happens at once.
+// chaos is a world in which all actors run concurrently.
 type chaos struct {
 	*world
 	seed uint64
 	end  time.Time // zero: after chaosSteps
 }
 
-// actor does one thing again and again.
+// actor repeats one kind of step.
 type actor struct {
 	name string
 	step func(r *rand.Rand)
@@ -66,8 +66,8 @@ func TestChaos(t *testing.T) {
 	c.world = newWorld(t, networks, workers)
 	before := c.calm()
 	c.startAll()
-	c.settle()
-	c.askAll(c.programs[:], func(id int) order { return order{Do: "wild", Seed: c.seed} })
+	c.stabilise()
+	c.queryAll(c.programs[:], func(id int) order { return order{Do: "wild", Seed: c.seed} })
 	var actors sync.WaitGroup
 	for i, a := range c.actors() {
 		actors.Go(func() { c.act(a, rand.New(rand.NewPCG(c.seed, uint64(i)))) })
@@ -84,7 +84,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// networks are the ways of the hosts to the network.
+// networks returns the networks of the two hosts, xdp or udp.
 func (c *chaos) networks() (networks [2]string) {
 	if text := os.Getenv(networksVariable); text != "" {
 		copy(networks[:], strings.Split(text, ","))
@@ -97,7 +97,8 @@ func (c *chaos) networks() (networks [2]string) {
 	return networks
 }
 
-// calm makes programs exchange messages without losses and exit. It returns the resources that the services then hold.
+// calm makes programs exchange messages without losses and exit. It returns the resources that the services hold
+// afterwards.
 func (c *chaos) calm() (now [2]holds) {
 	c.Helper()
 	if c.programs[0] == nil {
@@ -148,7 +149,7 @@ func (c *chaos) actors() []actor {
 	}
 }
 
-// disturbProgram kills one, or stops it for a while.
+// disturbProgram kills a program, or stops it (SIGSTOP) for a while.
 func (c *chaos) disturbProgram(r *rand.Rand, id int) {
 	pause(r, 200*time.Millisecond)
 	p := c.programs[id]
@@ -162,15 +163,16 @@ func (c *chaos) disturbProgram(r *rand.Rand, id int) {
 	}
 	p.kill()
 	c.startProgram(id)
-	if _, err := c.programs[id].ask(order{Do: "settle"}); err != nil {
+	if _, err := c.programs[id].query(order{Do: "calm"}); err != nil {
 		c.Error(err)
 	}
-	if _, err := c.programs[id].ask(order{Do: "wild", Seed: r.Uint64()}); err != nil {
+	if _, err := c.programs[id].query(order{Do: "wild", Seed: r.Uint64()}); err != nil {
 		c.Error(err)
 	}
 }
 
-// disturbService kills it, ends it, stops it for a while, or has it read other limits.
+// disturbService kills or ends a service, stops it (SIGSTOP) for a while, or reloads its configuration with other
+// limits.
 func (c *chaos) disturbService(r *rand.Rand, h *host) {
 	pause(r, 2*time.Second)
 	switch r.IntN(4) {
@@ -183,7 +185,7 @@ func (c *chaos) disturbService(r *rand.Rand, h *host) {
 		pause(r, 200*time.Millisecond)
 		h.start(c)
 	case 2:
-		h.listens(c) // before it does, these signals end it as any process
+		h.listens(c) // before that, these signals have their default action
 		h.terminate(c)
 		h.start(c)
 	case 3:
@@ -192,7 +194,7 @@ func (c *chaos) disturbService(r *rand.Rand, h *host) {
 	}
 }
 
-// disturbLink changes one thing, and puts it back after a while.
+// disturbLink changes one property of a link, and restores it after a while.
 func (c *chaos) disturbLink(r *rand.Rand) {
 	pause(r, time.Second)
 	h := c.hosts[r.IntN(2)]
@@ -216,7 +218,7 @@ func (c *chaos) flap(r *rand.Rand, h *host) error {
 		err = errors.Join(err, h.Netlink().LinkSetUp(link))
 		pause(r, 100*time.Millisecond)
 	}
-	return errors.Join(err, h.addAddresses()) // IPv6's went with the link
+	return errors.Join(err, h.addAddresses()) // the kernel has removed those of IPv6
 }
 
 // addAddresses adds the missing addresses to the link.
@@ -253,7 +255,7 @@ func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
 	return errors.Join(err, h.Netlink().LinkSetMTU(link, 1500), h.addAddresses())
 }
 
-// changeQueues changes the number of queues (ethtool -L), except with UDP sockets: the kernel chooses their send queue
+// changeQueues changes the number of queues (ethtool -L), except with UDP sockets: the kernel selects their send queue
 // by the number of queues, so a change reorders packets.
 func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
 	receive, send := 1+r.IntN(queues), 1+r.IntN(queues)
@@ -279,8 +281,8 @@ func setQueues(host *lab.Namespace, name string, receive, send int) error {
 	})
 }
 
-// withQueues sets the queues of both ends of a new link, one of which may have one more. A service that opens a device
-// below its maximum holds a spare XDP program, which would change the comparison of its resources.
+// withQueues sets the queues of both ends of a new link below the link's maximum. A service holds a spare XDP program
+// if it opens a device with fewer queues than the maximum; now every service does, so that resources can be compared.
 func withQueues(name string, a, b *lab.Namespace) error {
 	return errors.Join(setQueues(a, name, queues, queues), setQueues(b, name, queues, queues))
 }
@@ -294,8 +296,8 @@ func rename(host *lab.Namespace) error {
 	return errors.Join(host.Netlink().LinkSetDown(link), host.Netlink().LinkSetName(link, "eth0"), host.Netlink().LinkSetUp(link))
 }
 
-// replaceLink deletes the link and creates another. It gets its final name last: a service that opened it before it
-// has its queues would keep them all.
+// replaceLink deletes the link and creates another. The link gets its final name last. Otherwise a service might open
+// it before its queues are set.
 func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
 	link, err := h.eth0()
 	if err != nil {

@@ -19,19 +19,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is a program's process, as the test sees it.
+// child is the test's handle of a program's process.
 type child struct {
 	*exec.Cmd
 	id      int
 	stdin   io.WriteCloser
 	answers chan answer   // answers to orders; closed when the process has ended
-	faults  chan<- string // of all
+	faults  chan<- string // faults of all programs
 }
 
 // firstUser is the uid of program 0; further programs have the following uids.
 const firstUser = 70000
 
-// self is a command that runs the test's binary again. The binary's folder may be root's alone.
+// self returns a command that runs the test's binary again. It uses /proc, since only root may have access to the
+// binary's directory.
 func self(args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), childVariable+"=1")
@@ -39,7 +40,7 @@ func self(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startProgram starts a program, as a user of its own without privileges.
+// startProgram starts a program as its own unprivileged user.
 func startProgram(t testing.TB, id int, socket, folder string, faults chan<- string) *child {
 	t.Helper()
 	c := &child{Cmd: self("program", "--id", strconv.Itoa(id), "--socket", socket, "--folder", folder), id: id, answers: make(chan answer, 16), faults: faults}
@@ -90,19 +91,19 @@ func (c *child) await() (answer, error) {
 		}
 		return a, nil
 	case <-time.After(2 * patience):
-		return answer{}, fmt.Errorf("program %d does not answer", c.id)
+		return answer{}, fmt.Errorf("program %d does not respond", c.id)
 	}
 }
 
-// ask sends an order and returns the answer.
-func (c *child) ask(o order) (answer, error) {
+// query sends an order and returns the answer.
+func (c *child) query(o order) (answer, error) {
 	if err := c.order(o); err != nil {
 		return answer{}, fmt.Errorf("program %d: %w", c.id, err)
 	}
 	return c.await()
 }
 
-// kill is kill -9.
+// kill kills the program (SIGKILL).
 func (c *child) kill() {
 	_ = c.Process.Kill()
 	c.reap()
@@ -116,7 +117,7 @@ func (c *child) reap() error {
 	return c.Wait()
 }
 
-// end has the program close all that it has, and insists that it does.
+// end makes the program close its session and exit, and returns an error if it fails to.
 func (c *child) end() error {
 	if err := c.reap(); err != nil {
 		return fmt.Errorf("program %d: %w", c.id, err)

@@ -16,8 +16,8 @@ import (
 func TestServiceEndsUnderLoad(t *testing.T) {
 	w := newWorld(t, xdp, queues)
 	w.startAll()
-	w.settle()
-	w.askAll(w.programs[:], func(int) order { return order{Do: "wild", Seed: 1} })
+	w.stabilise()
+	w.queryAll(w.programs[:], func(int) order { return order{Do: "wild", Seed: 1} })
 	r := rand.New(rand.NewPCG(1, 1))
 	times := max(2, waittest.Often(4))
 	if os.Getenv(chaosVariable) != "" {

@@ -27,7 +27,7 @@ import (
 type host struct {
 	*lab.Namespace
 	name    string
-	network string // its way: xdp or udp
+	network string // xdp or udp
 	folder  string // of its configuration, state, log and socket
 	cidrs   []string
 
@@ -51,14 +51,14 @@ memory = "64MiB"
 
 func newHost(t *testing.T, ns *lab.Namespace, name, network string, workers int, cidrs ...string) *host {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "roced-chaos") // others are to reach the socket
+	folder, err := os.MkdirTemp("", "roced-chaos") // not t.TempDir: other users need access to the socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(folder)) })
 	check(t, os.Chmod(folder, 0o711))
 	check(t, os.Mkdir(filepath.Join(folder, "state"), 0o700))
 	h := &host{Namespace: ns, name: name, network: network, folder: folder, cidrs: cidrs}
 	if network == "udp" {
-		workers = 1 // there it has no more
+		workers = 1 // the maximum over UDP sockets
 	}
 	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\nnetwork = %q\nworkers = %d\n", h.path("state"), h.socket(), limits, network, workers)
 	check(t, os.WriteFile(h.path("roced.toml"), []byte(text), 0o600))
@@ -102,16 +102,16 @@ func (h *host) await(t testing.TB) {
 	})
 }
 
-// listens waits until the service answers, with a device or without.
+// listens waits until the service responds, with or without a device.
 func (h *host) listens(t testing.TB) {
 	t.Helper()
-	eventually(t, "the service on "+h.name+" answers", func() bool {
+	eventually(t, "the service on "+h.name+" responds", func() bool {
 		_, err := client.Devices(h.socket())
 		return err == nil
 	})
 }
 
-// marker is an address that a host has only in catchUp.
+// marker is an address that a host has only during catchUp.
 const marker = "10.77.9.1/32"
 
 // catchUp waits until the service has read every earlier change of the host. It adds an address and removes it again:
@@ -162,7 +162,7 @@ func (h *host) signal(s unix.Signal) {
 	}
 }
 
-// kill is kill -9.
+// kill kills the service (SIGKILL).
 func (h *host) kill() {
 	h.signal(unix.SIGKILL)
 	h.mu.Lock()
@@ -173,7 +173,7 @@ func (h *host) kill() {
 	}
 }
 
-// terminate ends the service as systemd does, and insists on its clean end.
+// terminate ends the service as systemd does, and checks that it exits with 0.
 func (h *host) terminate(t testing.TB) {
 	t.Helper()
 	h.signal(unix.SIGTERM)
@@ -185,7 +185,7 @@ func (h *host) terminate(t testing.TB) {
 	h.service = nil
 }
 
-// stacks are the service's goroutines.
+// stacks returns the stacks of the service's goroutines.
 func (h *host) stacks(t testing.TB) string {
 	t.Helper()
 	_ = os.Remove(h.path("stacks"))
@@ -212,5 +212,5 @@ func (h *host) said(length int) string {
 // crashed matches the first line that Go prints when a process crashes.
 var crashed = regexp.MustCompile(`(?m)^(panic: |fatal error: |unexpected fault address|WARNING: DATA RACE|SIG[A-Z]+: )`)
 
-// pause is a random time up to a longest one.
+// pause sleeps for a random time up to longest.
 func pause(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(longest)))) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestKilledProgramLeavesItsGroups: the host is a member until its last member program is killed.
-// Nothing is left of it, and other programs are not affected.
+// TestKilledProgramLeavesItsGroups: the host remains a member until its last member program is killed. All resources of
+// killed programs are freed, and other programs are not affected.
 func TestKilledProgramLeavesItsGroups(t *testing.T) {
 	w := newWorld(t, xdp, 1)
 	w.startAll()
@@ -24,7 +24,7 @@ func TestKilledProgramLeavesItsGroups(t *testing.T) {
 	}
 	before := w.hosts[1].holds(t)
 	onA(func(c *child) {
-		_, err := c.ask(order{Do: "wild", Seed: 1})
+		_, err := c.query(order{Do: "wild", Seed: 1})
 		check(t, err)
 	})
 	onA((*child).kill)
@@ -37,14 +37,13 @@ func TestKilledProgramLeavesItsGroups(t *testing.T) {
 	w.endAll()
 }
 
-// TestStoppedProgramsCostNobodyAnything: some programs are stopped while others send to them and to the
-// group. No messages of other programs are lost, nor messages for stopped programs that fit into their
-// queues.
-func TestStoppedProgramsCostNobodyAnything(t *testing.T) {
+// TestStoppedProgramsDoNotAffectOthers: some programs are stopped while others send to them and to the group. No
+// messages of other programs are lost, nor messages for stopped programs that fit into their queues.
+func TestStoppedProgramsDoNotAffectOthers(t *testing.T) {
 	w := newWorld(t, xdp, queues)
 	w.startAll()
 	w.rounds(1)
-	to := w.settle()
+	to := w.stabilise()
 	going, stopped := w.programs[:6], w.programs[6:]
 	for _, c := range stopped {
 		check(t, c.Process.Signal(unix.SIGSTOP))

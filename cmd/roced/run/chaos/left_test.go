@@ -19,10 +19,10 @@ import (
 // numbers matches the parts that distinguish descriptors of the same kind.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// kindOf is the kind of a descriptor, by its target in /proc.
+// kindOf returns the kind of a descriptor: its target in /proc, without numbers.
 func kindOf(target string) string { return numbers.ReplaceAllString(target, "#") }
 
-// holds counts the resources of a service, in the kernel and its own.
+// holds counts the resources of a service: descriptors and goroutines.
 type holds struct {
 	descriptors map[string]int
 	goroutines  int
@@ -57,12 +57,11 @@ func (h *host) holdsNow(t testing.TB) (now holds) {
 	return now
 }
 
-// trains is the kind of the socket that a device with one worker sends trains by. One that had several has it once it is
-// opened again where the interface has one queue.
+// trains is the kind of the socket that sends trains. A device has it only with one worker, so a device with several
+// workers gets it when it is reopened on an interface with one queue.
 const trains = "socket:[#] PACKET"
 
-// holdsNoMore insists that a service has no more than an earlier one of the same host, after the
-// same.
+// holdsNoMore checks that a service has no more resources than before, after the same use.
 func (h *host) holdsNoMore(t testing.TB, before, now holds) {
 	t.Helper()
 	for kind, n := range now.descriptors {
@@ -71,18 +70,18 @@ func (h *host) holdsNoMore(t testing.TB, before, now holds) {
 			most = max(most, 1)
 		}
 		if n > most {
-			t.Errorf("the service on %s has %d descriptors %s, before %d", h.name, n, kind, before.descriptors[kind])
+			t.Errorf("the service on %s has %d descriptors %s; earlier it had %d", h.name, n, kind, before.descriptors[kind])
 		}
 	}
 	if now.goroutines > before.goroutines {
-		t.Errorf("the service on %s has %d goroutines, before %d: %s\n%s", h.name, now.goroutines, before.goroutines, before.stacks, now.stacks)
+		t.Errorf("the service on %s has %d goroutines; earlier it had %d: %s\n%s", h.name, now.goroutines, before.goroutines, before.stacks, now.stacks)
 	}
 }
 
 // holdsNothing checks that a service holds no resources of programs that have ended.
 func (h *host) holdsNothing(t testing.TB) {
 	t.Helper()
-	eventually(t, "no memory of programs at the service on "+h.name, func() bool {
+	eventually(t, "no memory of programs in the service on "+h.name, func() bool {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", h.pid()))
 		check(t, err)
 		return !strings.Contains(string(text), "/memfd:roced")
@@ -93,7 +92,7 @@ func (h *host) holdsNothing(t testing.TB) {
 	eventually(t, "no membership on "+h.name, func() bool { return len(h.memberships(t)) == 0 })
 }
 
-// memberships are the groups of ours that the host is a member of, or has as addresses.
+// memberships returns the groups of this test that the host is a member of, or has as addresses.
 func (h *host) memberships(t testing.TB) (groups []string) {
 	t.Helper()
 	check(t, h.Do(func() error {

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// childVariable makes the test binary be a service or a program.
+	// childVariable makes the test binary run as a service or a program.
 	childVariable = "ROCED_CHAOS_CHILD"
 	// stacksVariable is the file to which a service writes its goroutines at each SIGUSR1.
 	stacksVariable = "ROCED_CHAOS_STACKS"
 )
 
-// patience bounds the wait for expected events.
+// patience limits the wait for expected events.
 var patience = waittest.Limit
 
 func TestMain(m *testing.M) {

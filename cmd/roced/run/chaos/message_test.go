@@ -15,17 +15,17 @@ import (
 // message follows.
 type head struct {
 	Program uint32    // sender
-	PID     uint32    // in which life
-	From    verbs.QPN // and queue pair
+	PID     uint32    // of the sender's process
+	From    verbs.QPN // the sender's queue pair
 	Round   uint32    // 0 outside of rounds
-	To      verbs.GID // a queue pair's or a group
+	To      verbs.GID // destination: the GID of a queue pair, or a group
 	ToQPN   verbs.QPN
-	Number  uint64 // of the messages from this queue pair to there, from 1
+	Number  uint64 // sequence number from this queue pair to this destination, from 1
 }
 
 var headLength = binary.Size(head{})
 
-// encode makes a message of a length in bytes, at least headLength.
+// encode returns a message of length bytes, at least headLength.
 func (h *head) encode(length int) []byte {
 	message := make([]byte, length)
 	if _, err := binary.Encode(message, binary.LittleEndian, h); err != nil {
@@ -35,7 +35,7 @@ func (h *head) encode(length int) []byte {
 	return message
 }
 
-// fill makes the bytes of this message alone (splitmix64).
+// fill writes bytes that are unique to this message (splitmix64).
 func (h *head) fill(tail []byte) {
 	state := h.Number<<20 ^ uint64(h.From)<<40 ^ uint64(h.Program)<<8 ^ uint64(h.PID)<<24 ^ uint64(len(tail))
 	for i := 0; i < len(tail); i += 8 {
@@ -47,7 +47,7 @@ func (h *head) fill(tail []byte) {
 	}
 }
 
-// flow is the messages of one queue pair to one destination.
+// flow identifies the messages of one queue pair to one destination.
 type flow struct {
 	program, pid uint32
 	from         verbs.QPN
@@ -58,11 +58,11 @@ type flow struct {
 // checker checks the messages that a queue pair receives.
 type checker struct {
 	own  verbs.QPN
-	last map[flow]uint64 // the numbers of the last
+	last map[flow]uint64 // number of the last message
 }
 
-// check returns an error for a damaged message, one for another receiver, one from another address
-// than its sender's, or one that is out of order.
+// check returns an error for a message that is damaged, for another receiver, from an address other than its sender's,
+// or out of order.
 func (c *checker) check(m *ud.Message) (h head, err error) {
 	if len(m.Data) < headLength {
 		return h, fmt.Errorf("a message of %d bytes", len(m.Data))
@@ -75,7 +75,7 @@ func (c *checker) check(m *ud.Message) (h head, err error) {
 	f := flow{h.Program, h.PID, h.From, h.To, h.ToQPN}
 	switch {
 	case !bytes.Equal(m.Data[headLength:], want):
-		return h, fmt.Errorf("%+v has wrong payload", h)
+		return h, fmt.Errorf("%+v has an invalid payload", h)
 	case h.From != m.From.QPN:
 		return h, fmt.Errorf("%+v arrived from %v", h, m.From)
 	case h.ToQPN != c.own && h.ToQPN != verbs.MulticastQPN:

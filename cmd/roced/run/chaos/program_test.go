@@ -25,9 +25,9 @@ var commonGroup = netip.MustParseAddr("239.77.0.1")
 
 // order is a command of the test to a program, one per line.
 type order struct {
-	Do     string    // settle, round, wild, counters
+	Do     string    // calm, round, wild or counters
 	Round  uint32    // of a round
-	To     []ud.Addr // where it sends
+	To     []ud.Addr // destinations
 	Count  int       // messages to each destination
 	Expect int       // messages to receive
 	Seed   uint64    // of wild
@@ -50,12 +50,12 @@ type program struct {
 
 	session *session
 	wild    sync.WaitGroup
-	calm    chan struct{} // closed to end the wildness
+	calm    chan struct{} // closed to end the random calls
 
 	mu       sync.Mutex
 	say      *json.Encoder
 	received map[uint32]int // by round
-	more     *sync.Cond     // messages arrived
+	more     *sync.Cond     // signals arrived messages
 }
 
 func programCommand() *cobra.Command {
@@ -82,9 +82,9 @@ func (p *program) run() error {
 			p.fault(fmt.Errorf("%s: %w", o.Do, err))
 		}
 		a.Done = true
-		p.tell(a)
+		p.write(a)
 	}
-	p.settle()
+	p.stopWild()
 	if p.session == nil {
 		return orders.Err()
 	}
@@ -93,15 +93,15 @@ func (p *program) run() error {
 
 func (p *program) do(o *order) (a answer, err error) {
 	switch o.Do {
-	case "settle":
-		p.settle()
+	case "calm":
+		p.stopWild()
 		if err = p.connect(); err == nil {
-			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort(), p.awaitLength()), p.session.LocalAddr(), p.wildlyReceived()
+			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort(), p.awaitLength()), p.session.LocalAddr(), p.receivedOutside()
 		}
 	case "round":
 		a.Received, err = p.round(o)
 	case "wild":
-		p.goWild(o.Seed)
+		p.startWild(o.Seed)
 	case "counters":
 		a.Counters, err = p.session.verbs.Counters()
 	default:
@@ -110,7 +110,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	return a, err
 }
 
-func (p *program) tell(a answer) {
+func (p *program) write(a answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.say.Encode(a)
@@ -118,26 +118,25 @@ func (p *program) tell(a answer) {
 
 // fault reports a violation.
 func (p *program) fault(err error) {
-	p.tell(answer{Fault: fmt.Sprintf("program %d, process %d: %v", p.id, os.Getpid(), err)})
+	p.write(answer{Fault: fmt.Sprintf("program %d, process %d: %v", p.id, os.Getpid(), err)})
 }
 
-// note counts a message.
-func (p *program) note(round uint32) {
+// count counts a message.
+func (p *program) count(round uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.received[round]++
 	p.more.Broadcast()
 }
 
-// wildlyReceived returns the number of messages received outside of rounds.
-func (p *program) wildlyReceived() int {
+// receivedOutside returns the number of messages received outside of rounds.
+func (p *program) receivedOutside() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.received[0]
 }
 
-// connect dials until it succeeds, if the session has ended. Between the end of one and the next there
-// may be no service, and no device.
+// connect opens a session if the last one has ended. It retries, because the service or the device may be restarting.
 func (p *program) connect() error {
 	if p.session != nil && p.session.client.Err() == nil {
 		return nil
@@ -167,7 +166,7 @@ func (p *program) flush() error {
 	return p.expected(p.session.Flush(ctx))
 }
 
-// awaitPort waits until the device sends: a service is notified of changes after they are made.
+// awaitPort waits until the port is active: the service is notified of a change only after it was made.
 func (p *program) awaitPort() error {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		port, err := p.session.verbs.QueryPort(1)
@@ -192,13 +191,13 @@ func (p *program) awaitLength() error {
 			return p.expected(err)
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("messages of %d bytes at most can be sent", p.session.MaxMessage())
+			return fmt.Errorf("messages are limited to %d bytes", p.session.MaxMessage())
 		}
 	}
 	return nil
 }
 
-// publish leaves the address for the other programs, each in a file.
+// publish writes this program's address to a file for the other programs.
 func (p *program) publish() error {
 	path := filepath.Join(p.folder, strconv.Itoa(int(p.id)))
 	text, err := p.session.LocalAddr().MarshalText()
@@ -211,7 +210,7 @@ func (p *program) publish() error {
 	return err
 }
 
-// roundLength is more than the length of each message of a round.
+// roundLength exceeds the length of every message of a round.
 const roundLength = 1024
 
 // round sends, and waits until it has received the expected messages.

@@ -23,7 +23,7 @@ type session struct {
 	client  *client.Client
 	verbs   *verbs.Context
 	program *program
-	numbers map[ud.Addr]uint64 // of the last messages, by destination
+	numbers map[ud.Addr]uint64 // of the last message, by destination
 	closed  atomic.Bool        // by the program
 	readers sync.WaitGroup
 }
@@ -51,10 +51,10 @@ func (p *program) dial() (*session, error) {
 	return s, nil
 }
 
-// close ends the session. That it had ended already is no error.
+// close ends the session. It returns no error if the session has ended already.
 func (s *session) close() error {
 	s.closed.Store(true)
-	_ = s.Endpoint.Close() // the context's close has the errors that matter
+	_ = s.Endpoint.Close() // closing the context returns the relevant errors
 	err := s.verbs.Close()
 	s.readers.Wait()
 	return err
@@ -74,7 +74,7 @@ func (s *session) receive() {
 		h, err := c.check(&m)
 		switch {
 		case err == nil:
-			s.program.note(h.Round)
+			s.program.count(h.Round)
 		case !s.ends(): // the message's memory is freed with the session
 			s.program.fault(err)
 		}
@@ -82,8 +82,8 @@ func (s *session) receive() {
 	}
 }
 
-// readEvents reads events until the session ends, and insists that its end was one, unless the program
-// has closed it.
+// readEvents reads events until the session ends. It reports a fault if the session ended without a fatal event, except
+// if the program has closed it.
 func (s *session) readEvents() {
 	fatal := false
 	for {
@@ -98,7 +98,7 @@ func (s *session) readEvents() {
 	}
 }
 
-// ends reports whether the session is ending. Requests are flushed before that.
+// ends reports whether the session is ending. Its requests have been flushed then.
 func (s *session) ends() bool {
 	select {
 	case <-s.client.Done():
@@ -108,14 +108,14 @@ func (s *session) ends() bool {
 	}
 }
 
-// isOver reports whether an error means that the session has ended.
+// isOver reports whether err means that the session has ended.
 func (s *session) isOver(err error) bool {
 	return errors.Is(err, verbs.ErrDeviceFatal) || s.closed.Load() && (errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrObjectClosed))
 }
 
-// send sends messages to a place.
+// send sends count messages of length bytes to a destination.
 func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
-	messages, from := make([]ud.Message, count), s.LocalAddr().QPN // Addr would call the service
+	messages, from := make([]ud.Message, count), s.LocalAddr().QPN // LocalAddr is called once, because it may call the service
 	for i := range messages {
 		h := head{
 			Program: s.program.id, PID: uint32(os.Getpid()), From: from, Round: round,

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goWild makes random calls until settle.
-func (p *program) goWild(seed uint64) {
+// startWild makes random calls until stopWild.
+func (p *program) startWild(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(p.id)))
 	p.calm = make(chan struct{})
-	rare := []func(*rand.Rand) error{p.sendToNobody, p.joinAndLeave, p.makeObjects, p.exhaustQPs, p.exhaustMemory, p.dialAnew}
+	rare := []func(*rand.Rand) error{p.sendToNobody, p.joinAndLeave, p.makeObjects, p.exhaustQPs, p.exhaustMemory, p.redial}
 	p.wild.Go(func() {
 		for !isClosed(p.calm) {
 			err := p.connect()
@@ -46,7 +46,7 @@ func breath() time.Duration {
 	return 2 * time.Millisecond
 }
 
-// step sends, most of the time.
+// step makes one random call, usually a send.
 func (p *program) step(r *rand.Rand, rare []func(*rand.Rand) error) error {
 	switch n := r.IntN(100); {
 	case n < len(rare):
@@ -57,8 +57,8 @@ func (p *program) step(r *rand.Rand, rare []func(*rand.Rand) error) error {
 	return p.sendToOthers(r)
 }
 
-// settle ends the random calls.
-func (p *program) settle() {
+// stopWild ends the random calls.
+func (p *program) stopWild() {
 	if p.calm != nil {
 		close(p.calm)
 		p.wild.Wait()
@@ -75,12 +75,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// expected filters errors that are normal on a changing host. The end of the session is one: the next step opens
-// another.
+// expected returns nil for errors that are normal on a changing host, otherwise err. The end of the session is such an
+// error: the next step opens another session.
 func (p *program) expected(err error) error {
 	for _, usual := range []error{
 		verbs.ErrDeviceFatal, verbs.ErrUnreachable, verbs.ErrNoGID, verbs.ErrLimit, context.DeadlineExceeded, ud.ErrTooLong,
-		unix.ENODEV, unix.ENETDOWN, // before the device has noticed
+		unix.ENODEV, unix.ENETDOWN, // until the device has detected the change
 	} {
 		if errors.Is(err, usual) {
 			return nil
@@ -99,7 +99,7 @@ func (p *program) sendTo(r *rand.Rand, to ud.Addr) error {
 	ctx, cancel := context.WithTimeout(context.Background(), moment)
 	defer cancel()
 	err := p.session.send(ctx, to, 0, 1+r.IntN(2*burst), headLength+r.IntN(1024-headLength))
-	if errors.Is(err, verbs.ErrInvalid) { // no source address: the one of this IP version is away
+	if errors.Is(err, verbs.ErrInvalid) { // the source address of this IP version is missing at the moment
 		return nil
 	}
 	return err
@@ -113,7 +113,7 @@ func (p *program) sendToOthers(r *rand.Rand) error {
 	}
 	text, err := os.ReadFile(names[r.IntN(len(names))])
 	if err != nil {
-		return nil // an incomplete file was renamed meanwhile
+		return nil // an incomplete file has been renamed
 	}
 	to, err := ud.ParseAddr(string(text))
 	if err != nil {
@@ -135,13 +135,13 @@ func (p *program) joinAndLeave(r *rand.Rand) error {
 		return err
 	}
 	if r.IntN(4) == 0 {
-		return nil // the session's end leaves it
+		return nil // the end of the session leaves the group
 	}
 	pause(r, moment/10)
 	return p.session.Leave(group)
 }
 
-// makeObjects makes one of each, with requests on them, and frees them.
+// makeObjects creates one object of each kind, posts requests, and frees the objects.
 func (p *program) makeObjects(r *rand.Rand) (err error) {
 	v := p.session.verbs
 	pd, err := v.AllocPD()
@@ -155,7 +155,7 @@ func (p *program) makeObjects(r *rand.Rand) (err error) {
 	}
 	defer func() { err = errors.Join(err, mr.Close()) }()
 	if at := firstNonZero(mr.Bytes()); at >= 0 {
-		return fmt.Errorf("memory that is new is not empty, at byte %d of %d", at, len(mr.Bytes()))
+		return fmt.Errorf("new memory is not zero at byte %d of %d", at, len(mr.Bytes()))
 	}
 	for i := range mr.Bytes() {
 		mr.Bytes()[i] = byte(p.id) + 1 // must never be visible to another program
@@ -238,8 +238,8 @@ func (p *program) exhaustMemory(r *rand.Rand) (err error) {
 	return errors.Join(err, pd.Close())
 }
 
-// dialAnew closes the session during traffic, or opens a second one.
-func (p *program) dialAnew(r *rand.Rand) error {
+// redial closes the session during traffic, or opens a second one.
+func (p *program) redial(r *rand.Rand) error {
 	if r.IntN(2) == 0 {
 		other, err := p.dial()
 		if err != nil {
@@ -252,7 +252,7 @@ func (p *program) dialAnew(r *rand.Rand) error {
 	return err
 }
 
-// refused drops the errors of a service that is not there, or that has no device, or no more room.
+// refused returns nil for errors of a service that does not run, has no device or has reached a limit, otherwise err.
 func (p *program) refused(err error) error {
 	if errors.Is(err, verbs.ErrHost) {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// world is two hosts and ten programs.
+// world consists of two hosts and ten programs.
 type world struct {
 	*testing.T
 	hosts  [2]*host
@@ -28,7 +28,7 @@ type world struct {
 	programs [10]*child
 }
 
-// The ways of both hosts to the network.
+// Networks of the two hosts.
 var (
 	xdp = [2]string{"xdp", "xdp"}
 	udp = [2]string{"udp", "udp"}
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, networks [2]string, workers int) *world {
 	return w
 }
 
-// newFolder is one that all users can write to.
+// newFolder creates a directory that all users can write to.
 func newFolder(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "roced-chaos")
@@ -102,44 +102,44 @@ func (w *world) endAll() {
 	}
 }
 
-// askAll sends an order to each program concurrently, and returns the answers.
-func (w *world) askAll(programs []*child, orderOf func(id int) order) []answer {
+// queryAll sends an order to each program concurrently, and returns the answers.
+func (w *world) queryAll(programs []*child, orderOf func(id int) order) []answer {
 	w.Helper()
 	var all sync.WaitGroup
 	answers, failed := make([]answer, len(programs)), make([]error, len(programs))
 	for i, c := range programs {
-		all.Go(func() { answers[i], failed[i] = c.ask(orderOf(c.id)) })
+		all.Go(func() { answers[i], failed[i] = c.query(orderOf(c.id)) })
 	}
 	all.Wait()
 	check(w, errors.Join(failed...))
 	return answers
 }
 
-// settle waits until the services have read all changes of their hosts, and makes all programs connect. It
+// stabilise waits until the services have read all changes of their hosts, and makes all programs connect. It
 // returns the programs' addresses.
-func (w *world) settle() (addresses []ud.Addr) {
+func (w *world) stabilise() (addresses []ud.Addr) {
 	w.Helper()
 	for _, h := range w.hosts {
 		h.catchUp(w)
 	}
 	received := 0
-	for _, a := range w.askAll(w.programs[:], func(int) order { return order{Do: "settle"} }) {
+	for _, a := range w.queryAll(w.programs[:], func(int) order { return order{Do: "calm"} }) {
 		addresses = append(addresses, a.Addr)
 		received += a.Received
 	}
-	w.Logf("the programs that live have received %d messages outside of rounds", received)
+	w.Logf("the running programs have received %d messages outside of rounds", received)
 	return addresses
 }
 
-// burst is the number of messages from a program to each destination in a round. All of them fit into the
+// burst is the number of messages from a program to each destination in a round. All messages of a round fit into the
 // receive queues.
 const burst = 32
 
-// rounds makes every program send to every program, including itself, and to the group, and requires that all
-// receive all: at this pace nothing is lost.
+// rounds makes every program send to every program, including itself, and to the group, and checks that all messages
+// arrive.
 func (w *world) rounds(n int) {
 	w.Helper()
-	to := w.settle()
+	to := w.stabilise()
 	for range n {
 		w.exchange(w.programs[:], to)
 	}
@@ -156,7 +156,7 @@ func (w *world) exchange(programs []*child, to []ud.Addr) {
 // receive orders a round and checks that each program receives the expected messages.
 func (w *world) receive(programs []*child, o order) {
 	w.Helper()
-	for i, a := range w.askAll(programs, func(int) order { return o }) {
+	for i, a := range w.queryAll(programs, func(int) order { return o }) {
 		if a.Received != o.Expect {
 			w.Errorf("round %d: program %d has received %d messages of %d", o.Round, programs[i].id, a.Received, o.Expect)
 		}
@@ -166,7 +166,7 @@ func (w *world) receive(programs []*child, o order) {
 	}
 }
 
-// counted are a service's counters by their names.
+// counted holds a service's counters by name.
 type counted map[string]uint64
 
 func (c counted) String() string {
@@ -182,7 +182,7 @@ func (c counted) String() string {
 // counters returns the counters of a host. Programs 0 and 1 are on the hosts of the same number.
 func (w *world) counters(host int) counted {
 	w.Helper()
-	a, err := w.programs[host].ask(order{Do: "counters"})
+	a, err := w.programs[host].query(order{Do: "counters"})
 	check(w, err)
 	all := counted{}
 	for _, c := range a.Counters {
@@ -191,8 +191,8 @@ func (w *world) counters(host int) counted {
 	return all
 }
 
-// addsUp checks that every packet is counted once: packets that XDP redirected are in the sockets' or the
-// engine's counters, and packets that the engine received were delivered or dropped by name.
+// addsUp checks that every packet is counted once: the sockets or the engine count the packets that XDP has redirected,
+// and the engine has delivered the packets that it received, or has dropped them by name.
 func (w *world) addsUp(network string, c counted) {
 	w.Helper()
 	var dropped uint64

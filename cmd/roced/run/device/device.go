@@ -26,7 +26,7 @@ type Device struct {
 
 	mu    sync.Mutex
 	card  *hca.Card // nil while closed
-	why   error     // why card is nil
+	why   error     // the reason why card is nil
 	opens uint64    // number of cards opened
 }
 

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// kept is a running device, with the notifications of its state.
+// kept is a running device with notifications of its state changes.
 type kept struct {
 	*Device
 	news  chan struct{}
@@ -50,7 +50,7 @@ func keep(t *testing.T, open Open) *kept {
 	return k
 }
 
-// await waits for a state with a text.
+// await waits for a state whose text contains text.
 func (k *kept) await(t *testing.T, text string) State {
 	t.Helper()
 	for {
@@ -61,7 +61,7 @@ func (k *kept) await(t *testing.T, text string) State {
 	}
 }
 
-// TestAttemptsUntilItOpens: each failure is shown, and returned by new sessions.
+// TestAttemptsUntilItOpens: the state and NewSession report each failed attempt.
 func TestAttemptsUntilItOpens(t *testing.T) {
 	network := memnet.New(1)
 	defer network.Close()
@@ -97,10 +97,10 @@ func TestAttemptsUntilItOpens(t *testing.T) {
 	}
 	d.stop()
 	if !errors.Is(session.Err(), verbs.ErrClosed) || d.State().Open {
-		t.Errorf("the card outlives the device: %v, %+v", session.Err(), d.State())
+		t.Errorf("the card is still open after the device ended: %v, %+v", session.Err(), d.State())
 	}
 	if _, err := d.Counters(); err == nil {
-		t.Error("counters of no card")
+		t.Error("got counters without a card")
 	}
 }
 
@@ -113,8 +113,8 @@ func TestMissingCapabilities(t *testing.T) {
 	d.stop()
 }
 
-// TestInterfaceGoesAndComesBack: the device is reopened automatically, and earlier sessions have ended.
-func TestInterfaceGoesAndComesBack(t *testing.T) {
+// TestInterfaceReturns: the device is reopened automatically when its interface returns. Earlier sessions have ended.
+func TestInterfaceReturns(t *testing.T) {
 	hosts := labtest.Pair(t)
 	stateDir := t.TempDir()
 	d := keep(t, func() (*hca.Card, error) {
@@ -152,7 +152,7 @@ func TestInterfaceGoesAndComesBack(t *testing.T) {
 	d.stop()
 }
 
-// TestOptions: names of the configuration are those of package hca.
+// TestOptions: values of the configuration correspond to those of package hca.
 func TestOptions(t *testing.T) {
 	for bytes, want := range map[int]verbs.MTU{256: verbs.MTU256, 512: verbs.MTU512, 1024: verbs.MTU1024, 2048: verbs.MTU2048, 4096: verbs.MTU4096} {
 		if got := mtu(bytes); got != want || got.Bytes() != bytes {

@@ -48,7 +48,7 @@ func (d *Device) Run(ctx context.Context, attempted func(error)) {
 	}
 }
 
-// failed records why there is no card. Repeated causes are logged once.
+// failed records the reason why there is no card. Repeated reasons are logged once.
 func (d *Device) failed(err error) {
 	if _, before := d.now(); before == nil || before.Error() != err.Error() {
 		d.log.Warn("cannot open the device; retrying", "error", err)

@@ -17,7 +17,7 @@ type pause struct{ next time.Duration }
 
 func (p *pause) reset() { p.next = 0 }
 
-// wait waits until the pause is over, ctx is done or a nudge arrives.
+// wait waits until the pause is over, ctx is done or nudge is signalled.
 func (p *pause) wait(ctx context.Context, nudge <-chan struct{}) {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	timer := time.NewTimer(p.next)

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// State is the state of a device, for people and for metrics.
+// State is the state of a device, for status lines and metrics.
 type State struct {
 	Open   bool
 	Active bool   // of the port
@@ -34,7 +34,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// describe returns the state of a card, for people.
+// describe returns the state of a card as text.
 func describe(card *hca.Card) string {
 	port, err := provider.Do(card, provider.QueryPort, provider.QueryPortRequest{Port: 1})
 	if err != nil {
