@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestSocketsOfContainers: each container's socket is a separate user that cannot see or manage others, even as
-// root; it is closed when removed, and restored after a restart of the service.
+// TestSocketsOfContainers: each container's socket is a separate user that cannot see objects or manage sockets of
+// others, even as root. A removed socket is closed; other sockets are restored after a restart of the service.
 func TestSocketsOfContainers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestSocketsOfContainers(t *testing.T) {
 	}
 }
 
-// makeSocket makes a folder with a socket roced.sock.
+// makeSocket creates a folder with a socket roced.sock.
 func makeSocket(t *testing.T, folder string) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -160,7 +160,7 @@ func TestSocketOfTheEnvironment(t *testing.T) {
 		{filepath.Join(dir, "roced.sock"), []string{"show", "gid"}},
 	} {
 		if _, out, said := cmdtest.Run(t, row.args...); !strings.Contains(out+said, row.want) {
-			t.Errorf("%q: no %q in %s%s", row.args, row.want, out, said)
+			t.Errorf("%q: output lacks %q: %s%s", row.args, row.want, out, said)
 		}
 	}
 	if _, text, _ := cmdtest.Run(t, "socket", "list"); strings.Contains(text, ".removed") {
@@ -170,7 +170,7 @@ func TestSocketOfTheEnvironment(t *testing.T) {
 	_, text, _ := cmdtest.Run(t, "cdi", "generate", "web1", "--socket=./roced.sock", "--libraries=lib")
 	for _, want := range []string{`"hostPath": "` + path + `"`, `"hostPath": "` + filepath.Join(dir, "lib") + `"`} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %s in %s", want, text)
+			t.Errorf("output lacks %s: %s", want, text)
 		}
 	}
 }

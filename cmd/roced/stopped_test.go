@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSignalWhileTheServiceIsStopped: commands that wait for the service end by a signal, with the exit
-// code of roced(8); the doctor prints its findings.
+// TestSignalWhileTheServiceIsStopped: a signal ends commands that wait for the service, with the exit code of roced(8).
+// doctor prints its findings first.
 func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "silent.sock")
@@ -50,7 +50,7 @@ func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d: %s", args, got, code, c.Said())
 		}
 		if args == "doctor" && (!strings.Contains(printed, "kernel") || !strings.Contains(printed, "does not respond")) {
-			t.Errorf("the doctor prints %q", printed)
+			t.Errorf("doctor printed %q", printed)
 		}
 		unix.Close(connection)
 	}

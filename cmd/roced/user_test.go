@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// asNobody starts a command line as an ordinary user in a namespace.
+// asNobody starts a command line as an unprivileged user in a namespace.
 func asNobody(t *testing.T, ns *lab.Namespace, args string) *cmdtest.Child {
 	t.Helper()
 	c := cmdtest.Command(t, strings.Fields(args)...)
@@ -72,11 +72,11 @@ func TestCommandsAsOrdinaryUsers(t *testing.T) {
 // progress matches a line that a long test writes every 10 s, on a slow machine.
 var progress = regexp.MustCompile(`(?m)^.*: [0-9.hms]+, [0-9,]+ messages, [0-9,]+/s\n`)
 
-// complaints returns what a command wrote to standard error, without its progress.
+// complaints returns a command's standard error output without progress lines.
 func complaints(c *cmdtest.Child) string { return progress.ReplaceAllString(c.Said(), "") }
 
-// TestOrdinaryUserBesideXDP: UDP sockets would receive no packets beside a program that may belong to roced,
-// so they are not used by default.
+// TestOrdinaryUserBesideXDP: UDP sockets are not used by default on an interface with an XDP program, since they would
+// receive no packets if that belongs to roced.
 func TestOrdinaryUserBesideXDP(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -30,7 +30,7 @@ type program struct {
 
 func (p *program) close() { p.Endpoint.Close(); p.Context.Close() }
 
-// counts are the counters of its card that are not zero.
+// counts returns the counters of the card that are not zero.
 func (p *program) counts() (text string) {
 	all, err := p.Counters()
 	for _, c := range all {
@@ -64,7 +64,7 @@ func connect(t *testing.T, socket, device string) *program {
 	return p
 }
 
-// checkSend sends a message from one program, and insists that others get it.
+// checkSend sends a message from one program, and checks that the receivers receive it.
 func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -85,7 +85,8 @@ func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
 	}
 }
 
-// TestPrograms: programs of two hosts, each with a service, and two programs of one host.
+// TestPrograms: programs of two hosts communicate, each over the service of its host, and so do two programs of one
+// host.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -108,8 +109,8 @@ func TestPrograms(t *testing.T) {
 	left.terminate(t)
 }
 
-// TestProgramsWhenTheInterfaceComesBack: programs are notified of the device's failure, and can open it again.
-func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
+// TestProgramsWhenTheInterfaceReturns: programs are notified of the device's failure, and can open it again.
+func TestProgramsWhenTheInterfaceReturns(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	r := newRig(t, oneDevice)
@@ -120,7 +121,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	if err := hosts.A.Netlink().LinkDel(cmdtest.Eth0(t, hosts.A)); err != nil {
 		t.Fatal(err)
 	}
-	for err := error(nil); err == nil; { // events until the last
+	for err := error(nil); err == nil; { // read all events
 		_, err = before.GetAsyncEvent(t.Context())
 	}
 	r.await(t, "eth0: open eth0: no such device")
@@ -130,7 +131,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	addVeth(t, hosts.A, "eth0")
 	r.await(t, "eth0 down")
 	connect(t, r.path("roced.sock"), "eth0")
-	for e := range happened { // the last one follows the failure
+	for e := range happened { // until the event of the failure
 		if e.Type == verbs.EventDeviceFatal {
 			break
 		}
@@ -143,7 +144,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	r.terminate(t)
 }
 
-// follow returns the events of a service from now on.
+// follow returns the future events of a service.
 func follow(t *testing.T, socket string) <-chan proto.Event {
 	t.Helper()
 	c, err := daemon.Dial(t.Context(), socket)
@@ -164,7 +165,7 @@ func follow(t *testing.T, socket string) <-chan proto.Event {
 			}
 		}
 	}()
-	for { // until it follows
+	for { // until the subscription is active
 		program, err := client.Dial(socket, "eth0")
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +222,7 @@ func TestLimitsOfAContainer(t *testing.T) {
 	connect(t, path, "eth0")
 	second := connect(t, path, "eth0")
 	if _, err := client.Dial(path, "eth0"); !errors.Is(err, verbs.ErrLimit) {
-		t.Errorf("a third connection by the container's socket: %v", err)
+		t.Errorf("a third connection through the container's socket: %v", err)
 	}
 	for range 3 {
 		connect(t, r.path("roced.sock"), "eth0")
@@ -232,7 +233,7 @@ func TestLimitsOfAContainer(t *testing.T) {
 	r.await(t, "READY=1")
 	connect(t, path, "eth0")
 	if _, err := second.AllocPD(); !errors.Is(err, verbs.ErrLimit) {
-		t.Errorf("one more protection domain: %v", err)
+		t.Errorf("a protection domain above the limit: %v", err)
 	}
 	looker, err := daemon.Dial(t.Context(), path)
 	if err != nil {
@@ -240,12 +241,12 @@ func TestLimitsOfAContainer(t *testing.T) {
 	}
 	defer looker.Close()
 	if d, err := looker.QueryDevice("eth0"); err != nil || d.Attr.MaxPD != 3 {
-		t.Errorf("the device has %d protection domains for it, %v", d.Attr.MaxPD, err)
+		t.Errorf("the device reports a limit of %d protection domains, %v", d.Attr.MaxPD, err)
 	}
 	r.terminate(t)
 }
 
-// newLoopback is a service on an in-memory network, without privileges.
+// newLoopback starts an unprivileged service on an in-memory network.
 func newLoopback(t *testing.T, args ...string) *serviceRig {
 	t.Helper()
 	r := newManager(t)
@@ -265,8 +266,8 @@ func allCapabilities() (list []int) {
 	return append(list, unix.CAP_SETPCAP)
 }
 
-// TestLoopback: each process is a host, some hosts have names; unicast, groups, and one address for all sessions of a
-// process.
+// TestLoopback: each process is a host, and named hosts are devices. Unicast and groups work, and all sessions of a
+// process have one address.
 func TestLoopback(t *testing.T) {
 	t.Parallel()
 	r := newLoopback(t, "--host", "server=10.1.2.3,fd00::3", "--host", "peer=10.1.2.4")
@@ -301,7 +302,7 @@ func TestLoopback(t *testing.T) {
 	r.terminate(t)
 }
 
-// TestSuccessor: a service that ends keeps the sockets of a service that has taken over its paths.
+// TestSuccessor: a service that ends does not remove the sockets of a service that now uses its paths.
 func TestSuccessor(t *testing.T) {
 	t.Parallel()
 	first := newLoopback(t)

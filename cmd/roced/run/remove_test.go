@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dig makes a folder of many folders, each in the former, as only a program that changes its directory can.
+// dig creates deeply nested folders. Their path exceeds PATH_MAX, so dig changes its directory.
 func dig(t *testing.T, path string, depth int) {
 	t.Helper()
 	errtest.Check(t, os.MkdirAll(path, 0o700))
@@ -29,7 +29,7 @@ func dig(t *testing.T, path string, depth int) {
 	errtest.Check(t, unix.Close(at))
 }
 
-// TestRemoveFolder: removes folders deeper than the longest path, and names that the removal itself uses.
+// TestRemoveFolder: folders deeper than the longest path are removed, and so are names that the removal itself uses.
 func TestRemoveFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "folder")

@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serviceRig is a roced run in a process of its own, in a namespace, with a fake service manager.
+// serviceRig is a roced run in its own process, in a namespace, with a fake service manager.
 type serviceRig struct {
 	*cmdtest.Child
-	dir     string // its configuration is roced.toml in it, its socket roced.sock
+	dir     string // contains the configuration roced.toml and the socket roced.sock
 	manager *net.UnixConn
 }
 
-// newRig prepares a service with a configuration; its socket and state directory are added to it.
+// newRig prepares a service with a configuration, to which it adds the keys of the socket and the state directory.
 func newRig(t *testing.T, text string, args ...string) *serviceRig {
 	t.Helper()
 	r := newManager(t)
@@ -33,7 +33,7 @@ func newRig(t *testing.T, text string, args ...string) *serviceRig {
 	return r
 }
 
-// newManager makes a directory and a service manager for a service.
+// newManager creates a directory and a service manager for a service.
 func newManager(t *testing.T) *serviceRig {
 	t.Helper()
 	r := &serviceRig{dir: t.TempDir()}
@@ -52,7 +52,7 @@ func (r *serviceRig) prepare(t *testing.T, args ...string) {
 	r.prepareAt(t, r.path("notify"), args...)
 }
 
-// prepareAt is prepare with the socket of a manager, which may be elsewhere than the rest.
+// prepareAt is prepare with the path of the manager's socket.
 func (r *serviceRig) prepareAt(t *testing.T, manager string, args ...string) {
 	t.Helper()
 	r.Child = cmdtest.Command(t, append([]string{"run"}, args...)...)
@@ -70,7 +70,7 @@ func (r *serviceRig) configure(t *testing.T, text string) {
 	}
 }
 
-// startIn starts it in a namespace.
+// startIn starts the service in a namespace.
 func (r *serviceRig) startIn(t *testing.T, ns *lab.Namespace) {
 	t.Helper()
 	if err := ns.Do(func() error { r.Start(t); return nil }); err != nil {
@@ -78,7 +78,7 @@ func (r *serviceRig) startIn(t *testing.T, ns *lab.Namespace) {
 	}
 }
 
-// patience bounds the wait for expected events.
+// patience limits the wait for expected events.
 var patience = waittest.Limit
 
 // await waits until the manager receives a message that contains all of want.
@@ -88,18 +88,18 @@ func (r *serviceRig) await(t *testing.T, want ...string) string {
 	if err := r.manager.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	var heard []string
+	var received []string
 	for {
 		n, err := r.manager.Read(buffer)
 		if err != nil {
-			t.Fatalf("want notification %q, got %q: %v; log: %s", want, heard, err, r.Said())
+			t.Fatalf("want notification %q, got %q: %v; log: %s", want, received, err, r.Said())
 		}
 		message := string(buffer[:n])
 		if saysAll(message, want) {
 			return message
 		}
-		if heard = append(heard, message); strings.Contains(message, "STOPPING=1") {
-			t.Fatalf("want notification %q, got %q; log: %s", want, heard, r.Said())
+		if received = append(received, message); strings.Contains(message, "STOPPING=1") {
+			t.Fatalf("want notification %q, got %q; log: %s", want, received, r.Said())
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (r *serviceRig) signal(t *testing.T, s unix.Signal) {
 	}
 }
 
-// stop stops it, and waits until all of its threads have stopped.
+// stop stops the service (SIGSTOP), and waits until all of its threads have stopped.
 func (r *serviceRig) stop(t *testing.T) {
 	t.Helper()
 	r.signal(t, unix.SIGSTOP)
@@ -140,13 +140,13 @@ func (r *serviceRig) terminate(t *testing.T) (log string) {
 	return r.Said()
 }
 
-// checkUsage insists that a command line is refused.
+// checkUsage checks that a command line is rejected.
 func checkUsage(t *testing.T, args, want string) {
 	t.Helper()
 	cmdtest.CheckFailure(t, append([]string{"run"}, strings.Fields(args)...), cli.ExitUsage, want)
 }
 
-// passSocket passes it a socket as systemd does: passed.sock.
+// passSocket passes the service the socket passed.sock, as systemd does.
 func (r *serviceRig) passSocket(t *testing.T) {
 	t.Helper()
 	passed, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: r.path("passed.sock"), Net: "unixpacket"})

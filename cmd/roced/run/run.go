@@ -176,8 +176,8 @@ func (o *options) run(ctx context.Context, errOut io.Writer) error {
 	return s.run(ctx)
 }
 
-// warnMissing reports, on a terminal, --device interfaces that do not exist: most are typos. The log reports them too,
-// among other lines.
+// warnMissing reports interfaces of --device that do not exist, if out is a terminal: most are typos, and easily missed
+// in the log.
 func (o *options) warnMissing(out io.Writer) {
 	interfaces, err := net.Interfaces()
 	if !cli.IsTerminal(out) || err != nil {

@@ -19,9 +19,9 @@ import (
 
 const oneDevice = "[[device]]\ninterface = \"eth0\"\n"
 
-// TestLife: the service is ready with a status; the socket has its permissions; SIGTERM ends it, and
-// nothing is left behind.
-func TestLife(t *testing.T) {
+// TestLifetime: the service reports that it is ready, with a status. The socket has the configured permissions. SIGTERM
+// ends the service, and nothing is left behind.
+func TestLifetime(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	r := newRig(t, "socket.mode = \"0620\"\n"+oneDevice)
@@ -50,8 +50,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestInterfaceGoesAndComesBack: the status reports it, and other devices are served meanwhile.
-func TestInterfaceGoesAndComesBack(t *testing.T) {
+// TestInterfaceReturns: the status reports a missing interface, and its return. Meanwhile other devices are served.
+func TestInterfaceReturns(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	addVeth(t, hosts.A, "eth1")
@@ -133,7 +133,7 @@ func TestSocketActivation(t *testing.T) {
 	}
 	conn.Close()
 	if _, err := os.Stat(r.path("roced.sock")); !os.IsNotExist(err) {
-		t.Errorf("it has a socket of its own too: %v", err)
+		t.Errorf("the service also created its own socket: %v", err)
 	}
 	r.terminate(t)
 	if _, err := os.Stat(r.path("passed.sock")); err != nil {
@@ -221,7 +221,7 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
-// TestFailsWithSystemdsSocket: it also ends before systemd's socket is served.
+// TestFailsWithSystemdsSocket: the service also ends if it fails before it serves systemd's socket.
 func TestFailsWithSystemdsSocket(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

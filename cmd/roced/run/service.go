@@ -34,7 +34,7 @@ type service struct {
 	server    *server.Server
 	devices   *devices
 	network   *loopback.Network  // nil without --loopback
-	elsewhere *namespaces.Device // nil unless programs get cards in their namespaces
+	elsewhere *namespaces.Device // nil if cards in other namespaces are disabled
 	metrics   *metrics.Server
 	own       *socket       // socket for programs, unless systemd passed one
 	serving   chan error    // result of Serve on each socket
@@ -74,7 +74,7 @@ func (s *service) stateChanged() {
 // run runs the service from start to stop.
 func (s *service) run(ctx context.Context) error {
 	debug.SetMaxThreads(maxThreads)
-	hangups, stop := hangups() // before ready, because one may arrive immediately after
+	hangups, stop := hangups() // before Ready, because SIGHUP may arrive immediately after
 	defer stop()
 	err := s.start(ctx)
 	if err == nil {

@@ -27,8 +27,8 @@ func newUserRig(t *testing.T, args ...string) *serviceRig {
 	return r
 }
 
-// TestOrdinaryUser: a service without root, capabilities or kernel support serves a real interface, also in a
-// user namespace without /sys/fs/bpf, and by default. The peer's card uses XDP.
+// TestOrdinaryUser: a service without root, capabilities or kernel support serves an interface: with --network udp, by
+// default, in a user namespace, and without /sys/fs/bpf. The peer's card uses XDP.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -83,7 +83,7 @@ func startUserIn(t *testing.T, r *serviceRig, ns *lab.Namespace, start func(*tes
 	}
 }
 
-// checkPeers has a program of each service send to that of the other.
+// checkPeers checks that a program of each service can send to one of the other.
 func checkPeers(t *testing.T, a, b *serviceRig) {
 	t.Helper()
 	left, right := connect(t, a.path("roced.sock"), "eth0"), connect(t, b.path("roced.sock"), "eth0")
@@ -108,8 +108,9 @@ func TestOrdinaryUserNeedsAPath(t *testing.T) {
 	}
 }
 
-// TestPortIsTaken: a second service on the interface names the first.
-func TestPortIsTaken(t *testing.T) {
+// TestPortIsInUse: a second service on the interface reports the process of the first, and opens the device when that
+// has ended.
+func TestPortIsInUse(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	first, second := newUserRig(t, "-d", "eth0", "--network", "udp"), newUserRig(t, "-d", "eth0", "--network", "udp")
@@ -119,7 +120,7 @@ func TestPortIsTaken(t *testing.T) {
 	startUserIn(t, second, hosts.A, start)
 	second.await(t, "READY=1", "eth0: open eth0: bind UDP port 4791 of 10.77.0.1: address already in use", "(process ")
 	first.terminate(t)
-	second.await(t, "eth0 active, 10.77.0.1, RDMA MTU 1024, UDP sockets") // it has tried again
+	second.await(t, "eth0 active, 10.77.0.1, RDMA MTU 1024, UDP sockets") // after a retry
 	second.terminate(t)
 }
 

@@ -31,7 +31,7 @@ func newWatchdog(notify func(), log *slog.Logger) (*watchdog, error) {
 	return &watchdog{interval: interval, probes: make(chan chan struct{}), notify: notify, stuck: threadIsStuck, log: log}, err
 }
 
-// run probes the loop four times per interval and waits as long for each response.
+// run probes the loop at every quarter of the interval. A probe has failed if there is no response by the next quarter.
 func (w *watchdog) run(ctx context.Context) {
 	if w.interval == 0 {
 		return

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestWatchdogOfAStuckThread: while the loop does not respond, systemd is notified if a thread is stuck in the kernel, and
-// not if none is. The loop notifies it when it responds.
+// TestWatchdogOfAStuckThread: while the loop does not respond, systemd is notified only if a thread is stuck in the
+// kernel. A loop that responds notifies systemd itself.
 func TestWatchdogOfAStuckThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notified atomic.Int32

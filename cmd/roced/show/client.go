@@ -58,7 +58,7 @@ func clientRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 	return rows, err
 }
 
-// size formats a number of bytes for people.
+// size formats a number of bytes with a unit.
 func size(bytes uint64) string {
 	const units = "KMGTPE"
 	if bytes < 1024 {

@@ -24,7 +24,7 @@ import (
 	"github.com/roced/roced/verbs/server/admin"
 )
 
-// guest is a program of a service that has one object of each kind.
+// guest opens a device of a service, as a program with one object of each kind, and returns its queue pair.
 func guest(t *testing.T, socket, device string) *verbs.QP {
 	t.Helper()
 	session, err := client.Dial(socket, device)
@@ -61,7 +61,7 @@ func guest(t *testing.T, socket, device string) *verbs.QP {
 
 var check = errtest.Check
 
-// TestShowObjects: each noun lists the program's object, in columns and in JSON.
+// TestShowObjects: each subcommand lists the program's object, as text and as JSON.
 func TestShowObjects(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -124,7 +124,7 @@ func TestShowGIDOfTheDaemon(t *testing.T) {
 	}
 }
 
-// TestShowWatch: it refreshes until it is stopped.
+// TestShowWatch: with --watch, the list is refreshed until the command is stopped.
 func TestShowWatch(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
@@ -182,8 +182,8 @@ func TestShowDaemonErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `unknown command "nothing" of roced show`)
 }
 
-// TestShowTheWay: the kind of network, and the reason for sending no trains.
-func TestShowTheWay(t *testing.T) {
+// TestShowNetwork: show dev lists the kind of network, and the reason why trains are not used.
+func TestShowNetwork(t *testing.T) {
 	t.Parallel()
 	for way, want := range map[hca.Network]string{hca.NetworkUDP: "ACTIVE udp none udp trains", hca.NetworkXDP: "ACTIVE xdp native copy af_xdp"} {
 		hosts := labtest.Pair(t)

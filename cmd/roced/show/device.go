@@ -25,7 +25,7 @@ type deviceRow struct {
 	XDP      string `json:"xdp"`
 	AFXDP    string `json:"af_xdp"`
 	Send     string `json:"send"`
-	NoTrains string `json:"no_trains,omitempty"` // why packet trains are not used
+	NoTrains string `json:"no_trains,omitempty"` // reason why packet trains are not used
 	Workers  int    `json:"workers,omitempty"`   // 0: unknown
 	MaxQP    int    `json:"max_qp"`              // limit of the calling user, like the next
 	MaxMR    int    `json:"max_mr"`

@@ -36,7 +36,7 @@ func idRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		return nil, err
 	}
 	for i := range list {
-		if whose, known := owners[list[i].Client]; known { // unknown: created meanwhile, or on another device
+		if whose, known := owners[list[i].Client]; known { // unknown: a new client, or one of another device
 			rows = append(rows, newIDRow(whose, &list[i]))
 		}
 	}

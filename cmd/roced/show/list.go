@@ -25,7 +25,7 @@ type noun struct {
 	rows             func(*daemon.Connection, *listOptions) ([]row, error)
 }
 
-// isOfUsers reports whether the list contains objects of users, which only see their own.
+// isOfUsers reports whether the list contains objects of users. Unprivileged users see only their own.
 func (n *noun) isOfUsers() bool { return strings.HasSuffix(n.help, objectHelp) }
 
 // listOptions holds the command line of a list.
@@ -66,7 +66,8 @@ func (n *noun) command() *cobra.Command {
 	return cmd
 }
 
-// parseInterval accepts the interval of "--watch 2s". Because the value of --watch is optional, it arrives as an argument.
+// parseInterval parses the interval of "--watch 2s". Because the value of --watch is optional, cobra passes it as an
+// argument.
 func (o *listOptions) parseInterval(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && cmd.Flags().Changed("watch") && o.watch == watchEvery {
 		if interval, err := time.ParseDuration(args[0]); err == nil {

@@ -55,7 +55,7 @@ func objects(line func(owner, *proto.ClientObject, proto.ObjectKind) row, kinds 
 				return nil, err
 			}
 			for i := range list {
-				if whose, known := owners[list[i].Client]; known { // unknown: created meanwhile, or on another device
+				if whose, known := owners[list[i].Client]; known { // unknown: a new client, or one of another device
 					rows = append(rows, line(whose, &list[i], kind))
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestScreen: the screen keeps the lines above it, shows as much as fits, and restores the previous screen.
+// TestScreen: a text is truncated to the height, and close restores the previous contents.
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := openScreen(&out)
@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableOfAWidth: columns that do not fit continue on further lines, as do words of a long cell; nothing is omitted.
+// TestTableOfAWidth: columns and words that do not fit continue on further lines. No text is omitted.
 func TestTableOfAWidth(t *testing.T) {
 	got := table([]string{"NAME", "FIRST", "SECOND", ""}, []row{cells{"a", "1", "x", "one two three four"}, cells{"b", "22", "yy", ""}}, 14)
 	want := "NAME  FIRST\n  SECOND\na         1\n  x\n  one two\n  three four\nb        22\n  yy\n"
@@ -52,7 +52,7 @@ func TestTableOfAWidth(t *testing.T) {
 	}
 }
 
-// TestWidthOfTheLists: with the longest usual values, each line of all lists fits 80 columns.
+// TestWidthOfTheLists: the lines of all lists fit 80 columns, even with long values.
 func TestWidthOfTheLists(t *testing.T) {
 	const address = "fd77:1234:5678:9abc:def0:1234:5678:9abc"
 	o := owner{"enp193s0f1np1", 12345, 1234567, "ib_write_bw-long", "systemd-network"}

@@ -19,7 +19,7 @@ func TestShowGID(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	args := []string{"show", "gid", "-d", "eth0", "--netns", hosts.A.Path()}
-	other, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler)) // opens no card, so it can coexist with another
+	other, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler)) // show gid opens no card, so another card may exist
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestShowGID(t *testing.T) {
 	}
 }
 
-// TestShowGIDOfALoopback: an interface without a queueing discipline, on which trains could be used.
+// TestShowGIDOfALoopback: lo, on which no device can be opened, is listed too.
 func TestShowGIDOfALoopback(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
@@ -65,7 +65,7 @@ func TestShowGIDErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "eth0", "--netns", "no-such-namespace"}, cli.ExitFailed, "ip netns list")
 }
 
-// TestShowGIDAgreesWithADevice: each printed index is valid for -g.
+// TestShowGIDAgreesWithADevice: the printed table equals that of a device, so each index is valid for -g.
 func TestShowGIDAgreesWithADevice(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOthersAreHidden: an unprivileged user is notified that a list may be incomplete. The test's thread has
-// another uid.
+// TestOthersAreHidden: a note tells unprivileged users that objects of others are hidden. The test's thread changes its
+// uid.
 func TestOthersAreHidden(t *testing.T) {
 	needs.Root(t)
 	socket := cmdtest.ServeMemory(t)
@@ -33,7 +33,7 @@ func TestOthersAreHidden(t *testing.T) {
 		return stdout, stderr
 	}
 	if _, stderr := run("qp"); stderr != "" {
-		t.Errorf("root gets the note %q", stderr)
+		t.Errorf("root: got note %q", stderr)
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -23,7 +23,7 @@ type Device interface {
 // Programs is a source of program metrics, such as *server.Server.
 type Programs interface {
 	Users() []peer.User
-	Refused() uint64 // connections
+	Refused() uint64 // number of rejected connections
 }
 
 // collector reads all values at each scrape and stores none.

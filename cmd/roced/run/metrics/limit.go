@@ -21,7 +21,7 @@ import (
 
 const (
 	maxConnections = 16                     // per socket; a Prometheus server uses one
-	patience       = 100 * time.Millisecond // time for a new connection to send its request
+	replaceAfter   = 100 * time.Millisecond // minimum age of an idle connection that can be replaced
 	drainTime      = 500 * time.Millisecond // for reading the rest of a refused request
 	drainBytes     = 1 << 20
 )
@@ -95,8 +95,8 @@ func (l *limited) tryEnter(c *counted) (wait <-chan time.Time, entered bool) {
 		if oldest == nil {
 			return nil, false
 		}
-		if age := time.Since(l.open[oldest]); age < patience {
-			return time.After(patience - age), false
+		if age := time.Since(l.open[oldest]); age < replaceAfter {
+			return time.After(replaceAfter - age), false
 		}
 		delete(l.open, oldest)
 		_ = oldest.Conn.Close()
@@ -172,7 +172,7 @@ func (l *limited) closeIfFull(next http.Handler) http.Handler {
 	})
 }
 
-// counted is a connection of a limited listener.
+// counted is a connection of a limited listener, which counts it.
 type counted struct {
 	net.Conn
 	of      *limited
@@ -187,7 +187,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// awaitsData reports whether the server has read all data from the client. On a busy machine it may lag.
+// awaitsData reports whether the server has read all data from the client and waits for more. On a busy machine the
+// server may not have read it yet.
 func (c *counted) awaitsData() bool {
 	if !c.reading.Load() {
 		return false

@@ -33,7 +33,7 @@ func serve(t *testing.T, log io.Writer) (address string) {
 	return l.Addr().String()
 }
 
-// scrape returns the status of a request that names a host; 0 if it is not answered.
+// scrape returns the status of a request with a host name; 0 without a response.
 func scrape(t *testing.T, address, host string) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -52,7 +52,7 @@ func scrape(t *testing.T, address, host string) int {
 
 const request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// dial makes a connection that sends a text.
+// dial opens a connection and sends a text.
 func dial(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -101,7 +101,7 @@ func TestFullServerKeepsNoConnections(t *testing.T) {
 	}
 }
 
-// TestBodiesAreNotAwaited: a request whose body does not arrive is rejected.
+// TestBodiesAreNotAwaited: a request with a body is rejected without waiting for the body.
 func TestBodiesAreNotAwaited(t *testing.T) {
 	conn := dial(t, serve(t, io.Discard), strings.TrimSuffix(request, "\r\n")+"Content-Length: 10\r\n\r\n")
 	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
@@ -109,7 +109,7 @@ func TestBodiesAreNotAwaited(t *testing.T) {
 	}
 }
 
-// TestActiveConnectionsStay: connections with a request are not closed in favour of others.
+// TestActiveConnectionsStay: connections with a request are not replaced.
 func TestActiveConnectionsStay(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,7 +151,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 		t.Error("an idle connection is not replaced")
 	}
 	if _, idle := l.open[open[1]]; idle {
-		t.Error("another connection than the idle one is replaced")
+		t.Error("a connection other than the idle one is replaced")
 	}
 	l.track(last, http.StateActive)
 	if err := l.Close(); err != nil {
@@ -162,7 +162,7 @@ func TestActiveConnectionsStay(t *testing.T) {
 	}
 }
 
-// TestScrapesDuringAFlood: each scrape is served while 64 clients reconnect all the time.
+// TestScrapesDuringAFlood: each scrape is served while 64 clients reconnect continuously.
 func TestScrapesDuringAFlood(t *testing.T) {
 	for name, text := range map[string]string{"silent": "", "half a request": request[:20], "requests": strings.Repeat(request, 5)} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func reconnect(ctx context.Context, address, text string) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// TestLargeHeaders are answered, and the connection ends without a reset.
+// TestLargeHeaders: a request with a header that is too long gets a response, and the connection ends without a reset.
 func TestLargeHeaders(t *testing.T) {
 	conn := dial(t, serve(t, io.Discard), strings.TrimSuffix(request, "\r\n")+"A: "+strings.Repeat("a", 200<<10))
 	answer, err := io.ReadAll(conn)

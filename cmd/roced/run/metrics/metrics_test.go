@@ -20,19 +20,19 @@ import (
 	"github.com/roced/roced/verbs/server/peer"
 )
 
-// used is by two users, something of each kind.
+// used holds the resources of two users, with at least one of each kind.
 var used = []peer.User{
 	{UID: 1, Used: peer.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, XRCDs: 13, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
 	{UID: 2, Used: peer.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
-// programs has the users of used, and five refused connections.
+// programs is a Programs with the users of used and five rejected connections.
 type programs struct{}
 
 func (programs) Users() []peer.User { return used }
 func (programs) Refused() uint64    { return 5 }
 
-// TestUsersAreAddedUp, each kind for itself.
+// TestUsersAreAddedUp: the resources of all users are summed by kind.
 func TestUsersAreAddedUp(t *testing.T) {
 	want := `
 # HELP roced_clients Number of connected programs.
@@ -68,7 +68,7 @@ roced_users 2
 	}
 }
 
-// registry has metrics of a device with all its counters, and of one without a card.
+// registry returns a registry with a device that has all its counters, and with one without a card.
 func registry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	a, b, err := hca.OpenPair(nil, nil)
@@ -99,8 +99,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestEveryMetricIsThere, and every counter of the card is in one.
-func TestEveryMetricIsThere(t *testing.T) {
+// TestEveryMetricExists: every metric is served, and every counter of the card is part of a metric.
+func TestEveryMetricExists(t *testing.T) {
 	for _, name := range names() {
 		if n, err := testutil.GatherAndCount(registry(t), name); err != nil || n == 0 {
 			t.Errorf("%s: %d, %v", name, n, err)
@@ -130,7 +130,7 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, name := range metricName.FindAllString(string(text), -1) {
 		if !slices.Contains(names(), name) {
-			t.Errorf("docs/METRICS.md names %s, which is not there", name)
+			t.Errorf("docs/METRICS.md lists unknown metric %s", name)
 		}
 	}
 }
@@ -142,17 +142,17 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !json.Valid(text) {
-		t.Error("no JSON")
+		t.Error("the dashboard is not JSON")
 	}
 	shown := metricName.FindAllString(string(text), -1)
 	for _, name := range shown {
 		if !slices.Contains(names(), name) {
-			t.Errorf("it shows %s, which is not there", name)
+			t.Errorf("the dashboard shows unknown metric %s", name)
 		}
 	}
 	for _, name := range names() {
 		if !slices.Contains(shown, name) {
-			t.Errorf("it does not show %s", name)
+			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
 }

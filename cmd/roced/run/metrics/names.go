@@ -9,7 +9,7 @@ const (
 	deviceLabel    = "device"    // device name
 	placeLabel     = "place"     // where the packets were counted: XDP, socket, routers, engine or CM
 	counterLabel   = "counter"   // counter of that place
-	reasonLabel    = "reason"    // likewise, for counters of lost packets
+	reasonLabel    = "reason"    // counter of that place, for lost packets
 	directionLabel = "direction" // sent, received or delivered
 	kindLabel      = "kind"      // of objects: pd, mr, cq, qp, ah, srq, channel, membership, attachment
 	versionLabel   = "version"   // of the service

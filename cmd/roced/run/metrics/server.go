@@ -86,7 +86,7 @@ func (s *Server) ServeOwn(l net.Listener) { s.own = s.start(l) }
 
 func (s *Server) start(l net.Listener) *site {
 	handler := s.handler
-	if l.Addr().Network() != "unix" { // unreachable for browsers
+	if l.Addr().Network() != "unix" { // browsers cannot use unix sockets
 		handler = checkHost(handler, s.hosts)
 	}
 	limited := newLimited(l, s.log)

@@ -35,7 +35,7 @@ type Device struct {
 type card struct {
 	*hca.Card
 	namespace peer.Namespace
-	owner     uint32        // the first user; the card counts against its limit
+	owner     uint32        // uid of the first user, against whose limit the card counts
 	file      *os.File      // keeps the namespace alive
 	opened    chan struct{} // closed when open succeeded or failed
 	closed    chan struct{} // closed after the last user left and the card was closed
@@ -165,7 +165,7 @@ func (d *Device) add(caller *peer.Caller) (on *card, first bool, err error) {
 	return on, true, nil
 }
 
-// keptParts: one part in keptParts of all cards is reserved for users without a card.
+// keptParts is the divisor of the number of cards that are reserved for users without a card.
 const keptParts = 8
 
 // roomFor checks that another card may be opened. The caller holds mu.
@@ -237,7 +237,7 @@ func (d *Device) leave(on *card) {
 	}
 }
 
-// close closes a card without users. It gets no new users meanwhile.
+// close closes a card without users. New users wait until it is closed.
 func (d *Device) close(on *card) {
 	if on.Card != nil {
 		if err := on.Card.Close(); err != nil {

@@ -31,7 +31,7 @@ func newDevice(t *testing.T, cards int) *Device {
 	return d
 }
 
-// callerIn is a user's program in a namespace.
+// callerIn returns the caller for a user's program in a namespace.
 func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *peer.Caller {
 	t.Helper()
 	var stat unix.Stat_t
@@ -41,8 +41,8 @@ func callerIn(t *testing.T, ns *lab.Namespace, user uint32) *peer.Caller {
 	return &peer.Caller{UID: user, Owner: user, Namespace: peer.Namespace{Device: stat.Dev, Inode: stat.Ino}, Path: ns.Path()}
 }
 
-// TestProgramsInARow: a program that connects while the previous card is being closed gets the next card.
-func TestProgramsInARow(t *testing.T) {
+// TestSuccessivePrograms: a program that connects while the previous card is being closed gets the next card.
+func TestSuccessivePrograms(t *testing.T) {
 	t.Parallel()
 	host := labtest.Pair(t).A
 	caller := callerIn(t, host, 0)
@@ -66,8 +66,8 @@ func TestProgramsInARow(t *testing.T) {
 	programs.Wait()
 }
 
-// TestCardsAreKept: one user cannot have the last eighth of all cards; another user can.
-func TestCardsAreKept(t *testing.T) {
+// TestCardsAreReserved: the last eighth of all cards is not available to a user that has cards, but to another user.
+func TestCardsAreReserved(t *testing.T) {
 	t.Parallel()
 	const cards = 8
 	var hosts []*lab.Namespace

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// manager listens as systemd does.
+// manager listens for notifications, as systemd does.
 func manager(t *testing.T) (receive func() string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
