@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 type Capability struct {
 	name   string
 	number int
-	// bySysAdmin reports that CAP_SYS_ADMIN includes the capability, which was part of it before Linux 5.8.
+	// bySysAdmin reports whether CAP_SYS_ADMIN includes the capability, which was part of it before Linux 5.8.
 	bySysAdmin bool
 }
 
@@ -23,7 +23,7 @@ var (
 	SysAdmin       = Capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN}
 )
 
-// String is the capability's name.
+// String returns the name of the capability, such as "CAP_BPF".
 func (c Capability) String() string { return c.name }
 
 // Held reports whether the calling thread has the capability in effect.
@@ -41,7 +41,8 @@ func Missing(list ...Capability) (missing []Capability) {
 	return missing
 }
 
-// inEffect queries the kernel. If the query fails, the capability counts as missing.
+// inEffect reports whether a capability is in the effective set of the calling thread. If the query fails, it returns
+// false.
 func inEffect(number int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -14,7 +14,7 @@ import (
 
 var all = []Capability{NetRaw, NetAdmin, BPF, PerfMon, IPCLock, SysAdmin}
 
-// with runs fn on a thread that has these capabilities alone in effect.
+// with runs fn on a thread whose effective set contains only the listed capabilities.
 func with(t *testing.T, list []Capability, fn func()) {
 	t.Helper()
 	needs.Root(t)
@@ -35,11 +35,11 @@ func with(t *testing.T, list []Capability, fn func()) {
 	}
 	fn()
 	if err := unix.Capset(&header, &before[0]); err != nil {
-		panic(err) // the thread would go on without
+		panic(err) // the thread would continue without its capabilities
 	}
 }
 
-// Each capability is recognized alone, and those included in CAP_SYS_ADMIN also through it.
+// TestHeld: a capability is held if it is in effect, or if CAP_SYS_ADMIN includes it and is in effect.
 func TestHeld(t *testing.T) {
 	for _, one := range all {
 		t.Run(one.String(), func(t *testing.T) {
@@ -62,6 +62,6 @@ func TestMissing(t *testing.T) {
 		}
 	})
 	if text := fmt.Sprint(BPF); text != "CAP_BPF" {
-		t.Errorf("it is called %s", text)
+		t.Errorf("String returns %s", text)
 	}
 }

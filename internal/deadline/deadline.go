@@ -25,7 +25,7 @@ func (d *Deadline) Set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer != nil && !d.timer.Stop() {
-		<-d.over // the timer has fired, and closes it
+		<-d.over // the timer has expired and is closing over
 	}
 	d.timer = nil
 	if isClosed(d.over) {

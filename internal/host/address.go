@@ -88,7 +88,7 @@ func Broadcasts(list []Address) (all []netip.Addr) {
 // lastOf returns the highest address of an IPv4 subnet.
 func lastOf(address netip.Addr, prefix int) netip.Addr {
 	ip := address.As4()
-	last := binary.BigEndian.Uint32(ip[:]) | (1<<(32-prefix) - 1) // | binds no tighter than -
+	last := binary.BigEndian.Uint32(ip[:]) | (1<<(32-prefix) - 1) // | and - have the same precedence
 	binary.BigEndian.PutUint32(ip[:], last)
 	return netip.AddrFrom4(ip)
 }

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestGroupIsNoOwnAddress: the address of a group on the interface is not usable as an own address, and no packet is sent
-// from it, although the kernel takes it for the source.
-func TestGroupIsNoOwnAddress(t *testing.T) {
+// TestGroupIsNotUsable: a group's address on the interface is not usable, and is not returned as a source address,
+// although the kernel selects it.
+func TestGroupIsNotUsable(t *testing.T) {
 	hosts := labtest.Pair(t)
 	nl := hosts.A.Netlink()
 	link, err := nl.LinkByName("eth0")
@@ -43,12 +43,12 @@ func TestGroupIsNoOwnAddress(t *testing.T) {
 	all, err := q.Addresses()
 	check(t, err)
 	if len(all) < 2 || !all[0].IP.IsMulticast() || all[0].Usable() {
-		t.Errorf("the group's address is usable, or not the first: %+v", all)
+		t.Errorf("the group's address is usable or is not listed first: %+v", all)
 	}
 }
 
-// TestBroadcasts: the last address of each subnet, also where the address has bits of its own
-// above the host part, and no host's address.
+// TestBroadcasts: the broadcast addresses are those that the kernel derives: the last address of each subnet, and the
+// configured one, but no address of a host.
 func TestBroadcasts(t *testing.T) {
 	for _, row := range []struct{ address, configured, want string }{
 		{"10.77.0.2/24", "", "10.77.0.255"},

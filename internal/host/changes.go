@@ -10,23 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Changes is implemented by subscribers; see Follow. Its methods are called after a change and should only
-// record it. A method that blocks delays all subscriptions in the same namespace.
+// Changes is implemented by subscribers; see Follow. Its methods are called after a change. They should only record it,
+// because a method that blocks delays all subscriptions in the namespace.
 type Changes interface {
-	// Port: the interface itself, its addresses, its queueing disciplines or the number of its queues.
+	// Port is called when the interface itself, its addresses, its queueing disciplines or the number of its queues may
+	// have changed.
 	Port()
-	// Route: the route to a destination may have changed, in a table (RT_TABLE_*).
+	// Route is called when the route to a destination may have changed in a table (RT_TABLE_*).
 	Route(dest netip.Prefix, table int)
-	// Routes: any route may have changed, for example by a rule.
+	// Routes is called when any route may have changed, for example by a rule.
 	Routes()
-	// Neighbour: a neighbour on the interface.
+	// Neighbour is called when a neighbour on the interface may have changed.
 	Neighbour(address netip.Addr)
-	// Missed: notifications were lost; everything may have changed.
+	// Missed is called when notifications were lost, so everything may have changed.
 	Missed()
 }
 
-// readChange returns the method of Changes for a message, nil if none, and the index of the affected
-// interface, 0 for all.
+// readChange returns the method of Changes to call for a message, or nil, and the index of the affected interface, or 0
+// for all interfaces.
 func readChange(m syscall.NetlinkMessage) (index int, report func(Changes)) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:

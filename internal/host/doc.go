@@ -10,9 +10,10 @@
 //	    └─► Changes: reports what has changed, not the new state            changes.go
 //	          └─► Pending, Pace: collect changes, limit the rate          pending.go, pace.go
 //
-// A change only tells a subscriber what to query again, because the state may change between the kernel's
-// notification and its delivery. The order of changes is therefore irrelevant; after lost changes the
-// subscriber queries everything; several changes of one thing need one query; and a failed query is repeated.
+// A change does not contain the new state, which may change again before the notification is delivered. It only states
+// which part of the state a subscriber must query again. The order of changes is therefore irrelevant, several changes
+// of one object need one query, a failed query is repeated, and after lost notifications the subscriber queries
+// everything.
 //
 // Queries and subscriptions are opened on a thread inside the network namespace; their sockets stay in it.
 // Queries can be used by several goroutines, one query at a time. The follower has its own goroutines, which

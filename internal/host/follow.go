@@ -26,8 +26,8 @@ type Subscription struct {
 	changes  Changes // nil before Tell; under follower.mu
 }
 
-// Follow subscribes to changes of an interface in the calling thread's network namespace. All
-// subscriptions of a process in one namespace share two sockets, until the last of them is closed.
+// Follow subscribes to changes of an interface in the calling thread's network namespace. All subscriptions of a
+// process in one namespace share two sockets, which are closed with the last subscription.
 func Follow(index int) (*Subscription, error) {
 	here, err := journal.ThisNamespace()
 	if err != nil {
@@ -50,8 +50,8 @@ func Follow(index int) (*Subscription, error) {
 	return s, nil
 }
 
-// Tell reports changes to an implementation of Changes from now on, until Close. It first calls Missed,
-// because earlier changes were not recorded.
+// Tell starts calling the methods of changes, until Close. It first calls Missed, because changes before Tell are not
+// reported.
 func (s *Subscription) Tell(changes Changes) {
 	s.follower.mu.Lock()
 	defer s.follower.mu.Unlock()
@@ -90,7 +90,7 @@ func (f *follower) remove(s *Subscription) (was bool, left int) {
 	_, was = f.subscriptions[s]
 	delete(f.subscriptions, s)
 	if was && len(f.subscriptions) > 0 {
-		_ = f.narrow() // if it fails, the filter admits more than necessary
+		_ = f.narrow() // after an error the filter admits more than necessary
 	}
 	return was, len(f.subscriptions)
 }

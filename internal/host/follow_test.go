@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setMTU changes an interface, which is a change of its port.
+// setMTU sets the MTU of an interface, which causes a change of its port.
 func setMTU(t *testing.T, ns *lab.Namespace, name string, mtu int) {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName(name)
@@ -28,8 +28,8 @@ func setMTU(t *testing.T, ns *lab.Namespace, name string, mtu int) {
 	check(t, ns.Netlink().LinkSetMTU(link, mtu))
 }
 
-// Changes of the interface are reported, and none of another interface.
-func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
+// TestFollowerReportsItsInterfaceOnly: changes of the followed interface are reported, changes of others are not.
+func TestFollowerReportsItsInterfaceOnly(t *testing.T) {
 	ns := twoHosts(t)
 	_, h := follow(t, ns, "eth0")
 	neighbour := func(dev, ip string) {
@@ -45,12 +45,13 @@ func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
 	// The kernel adds the local routes of the lab's IPv6 addresses in the background.
 	late := func(text string) bool { return strings.HasPrefix(text, "route fd77::1/128 ") }
 	if list := slices.DeleteFunc(h.all(), late); !slices.Equal(list, []string{"port", "neighbour 10.77.0.66"}) {
-		t.Errorf("heard %q", list)
+		t.Errorf("got %q", list)
 	}
 }
 
-// Routes are reported by their destination, rules as all destinations.
-func TestFollowerTellsOfRoutes(t *testing.T) {
+// TestFollowerReportsRoutes: changes of routes are reported with the destination, changes of rules as changes of all
+// routes.
+func TestFollowerReportsRoutes(t *testing.T) {
 	ns := twoHosts(t)
 	_, h := follow(t, ns, "eth0")
 	_, dest, _ := net.ParseCIDR("10.99.0.0/16")
@@ -68,14 +69,15 @@ func TestFollowerTellsOfRoutes(t *testing.T) {
 	}
 }
 
-// Notifications that overflow the socket are reported as missed, to all; following continues.
-func TestFollowerTellsOfMissedNews(t *testing.T) {
+// TestFollowerReportsMissed: if notifications overflow the socket, all subscribers are notified by Missed, and later
+// changes are reported again.
+func TestFollowerReportsMissed(t *testing.T) {
 	ns := twoHosts(t)
 	s, first := follow(t, ns, "eth0")
 	_, second := follow(t, ns, "eth1")
 	f := s.follower
 	check(t, unix.SetsockoptInt(f.socket.GetFd(), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
-	f.mu.Lock() // it reads no further than one message
+	f.mu.Lock() // blocks the follower after one message
 	for i := range 100 {
 		check(t, ns.AddAddress("eth0", fmt.Sprintf("10.77.1.%d/24", i)))
 	}
@@ -87,17 +89,17 @@ func TestFollowerTellsOfMissedNews(t *testing.T) {
 	first.until(t, "port")
 }
 
-// All subscriptions in a namespace share one follower. Each gets the changes of its own interface,
-// and the filter lets only followed interfaces through.
-func TestOneFollowerANamespace(t *testing.T) {
+// TestOneFollowerPerNamespace: all subscriptions in a namespace share one follower. Each receives changes of its own
+// interface only, and the filter admits only followed interfaces.
+func TestOneFollowerPerNamespace(t *testing.T) {
 	ns, other := twoHosts(t), twoHosts(t)
-	a, heardA := follow(t, ns, "eth0")
+	a, changesOfA := follow(t, ns, "eth0")
 	b, heardB := follow(t, ns, "eth1")
 	again, heardAgain := follow(t, ns, "eth0")
 	elsewhere, _ := follow(t, other, "eth0")
 	f := a.follower
 	if b.follower != f || again.follower != f || elsewhere.follower == f {
-		t.Fatal("not one follower a namespace")
+		t.Fatal("want one follower per namespace")
 	}
 	wanted := func(names ...string) {
 		t.Helper()
@@ -107,29 +109,29 @@ func TestOneFollowerANamespace(t *testing.T) {
 		}
 		slices.Sort(want)
 		if !slices.Equal(f.indexes, want) {
-			t.Errorf("the kernel lets %v through, wanted %v", f.indexes, want)
+			t.Errorf("the filter admits %v, want %v", f.indexes, want)
 		}
 	}
 	wanted("eth0", "eth1")
 	setMTU(t, ns, "eth0", 1400)
-	heardA.until(t, "port")
+	changesOfA.until(t, "port")
 	heardAgain.until(t, "port")
 	if list := heardB.all(); len(list) != 0 {
 		t.Errorf("eth1: %q", list)
 	}
 	a.Close()
 	a.Close()
-	heardA.forget()
+	changesOfA.forget()
 	wanted("eth0", "eth1")
 	again.Close()
 	wanted("eth1")
 	setMTU(t, ns, "eth0", 1401)
 	setMTU(t, ns, "eth1", 1401)
 	heardB.until(t, "port")
-	if list := heardA.all(); len(list) != 0 {
+	if list := changesOfA.all(); len(list) != 0 {
 		t.Errorf("after Close: %q", list)
 	}
-	a.Tell(heardA) // must not be called
+	a.Tell(changesOfA) // must not be called
 	b.Close()
 	elsewhere.Close()
 	if len(followers.of) != 0 {
@@ -143,11 +145,11 @@ func TestOneFollowerANamespace(t *testing.T) {
 	heardNext.until(t, "port")
 }
 
-// With any number of interfaces, each subscription gets only changes of its own: the filter
-// compares with the first and the last one, and beyond some number lets all through.
+// TestManyInterfaces: each subscription receives only changes of its own interface, whether the filter compares indexes
+// or, for many interfaces, admits all.
 func TestManyInterfaces(t *testing.T) {
 	ns := labtest.New(t, "host")
-	var all []*heard
+	var all []*recorder
 	add := func(n int) {
 		for range n {
 			name := fmt.Sprintf("a%d", len(all))
@@ -178,8 +180,8 @@ func TestManyInterfaces(t *testing.T) {
 	eachHears(1402)
 }
 
-// After an error of reading, changes are missed, and reading is tried again after a pause; after an
-// overflow without a pause.
+// TestErrorsAreNotTheEnd: a failed read is reported by Missed and retried after a pause, or without a pause after an
+// overflow.
 func TestErrorsAreNotTheEnd(t *testing.T) {
 	for _, row := range []struct {
 		err           error
@@ -192,15 +194,15 @@ func TestErrorsAreNotTheEnd(t *testing.T) {
 		{unix.EIO, true, true},
 		{errors.New("a message that is too short"), true, true},
 	} {
-		h := &heard{}
+		h := &recorder{}
 		f := &follower{subscriptions: map[*Subscription]struct{}{{changes: h}: {}, {}: {}}}
 		if pause := f.handle(readChange, nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
-			t.Errorf("%v: pause %v, heard %q", row.err, pause, h.all())
+			t.Errorf("%v: pause %v, got %q", row.err, pause, h.all())
 		}
 	}
 }
 
-// Many follow and leave at once.
+// TestFollowAndLeaveAtOnce: concurrent subscriptions and closes leave no follower behind.
 func TestFollowAndLeaveAtOnce(t *testing.T) {
 	ns := twoHosts(t)
 	var all sync.WaitGroup
@@ -212,7 +214,7 @@ func TestFollowAndLeaveAtOnce(t *testing.T) {
 				err := ns.Do(func() error {
 					s, err := Follow(i%3 + 1)
 					if err == nil {
-						s.Tell(&heard{})
+						s.Tell(&recorder{})
 						s.Close()
 					}
 					return err
@@ -229,7 +231,7 @@ func TestFollowAndLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// LocalRoutes lists the routes of the interface's addresses, in any table.
+// TestLocalRoutes: LocalRoutes lists the routes of the interface's addresses in all tables.
 func TestLocalRoutes(t *testing.T) {
 	ns := twoHosts(t)
 	q := queries(t, ns)
@@ -252,7 +254,7 @@ func TestLocalRoutes(t *testing.T) {
 	}
 }
 
-// FuzzTell: a message of any content does no harm.
+// FuzzTell: a message with any content does not crash the parsers.
 func FuzzTell(f *testing.F) {
 	f.Add(uint16(unix.RTM_NEWROUTE), []byte{2, 24, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0, 8, 0, 1, 0, 10, 99, 0, 0})
 	f.Add(uint16(286), []byte("00000000\x19\x0000000000000000000000000")) // an attribute that ends unaligned, at the end
@@ -260,7 +262,7 @@ func FuzzTell(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, kind uint16, data []byte) {
 		m := syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: kind}, Data: data}
 		if _, say := readChange(m); say != nil {
-			say(&heard{})
+			say(&recorder{})
 		}
 		if len(data) >= unix.SizeofIfAddrmsg {
 			parseAddress(data)
@@ -268,8 +270,7 @@ func FuzzTell(f *testing.F) {
 	})
 }
 
-// TestPendingGathers: many changes become ready once, and are all present then; a later change makes
-// it ready again.
+// TestPendingGathers: several changes are signalled once and are returned together. A later change is signalled again.
 func TestPendingGathers(t *testing.T) {
 	p := NewPending[[]int]()
 	for round := range 2 {
@@ -282,7 +283,7 @@ func TestPendingGathers(t *testing.T) {
 		}
 		select {
 		case <-p.Ready():
-			t.Error("ready though nothing was noted")
+			t.Error("ready without a change")
 		default:
 		}
 		if got := p.Take(); got != nil {
@@ -291,18 +292,18 @@ func TestPendingGathers(t *testing.T) {
 	}
 }
 
-// Pace looks each time, and goes on until it is stopped.
+// TestPace: Pace calls its function each time, and returns true until it is stopped.
 func TestPace(t *testing.T) {
-	looks, stop := 0, make(chan struct{})
+	calls, stop := 0, make(chan struct{})
 	for range 3 {
-		if !Pace(stop, func() { looks++ }) {
+		if !Pace(stop, func() { calls++ }) {
 			t.Error("stopped unexpectedly")
 		}
 	}
-	if looks != 3 {
-		t.Errorf("%d looks", looks)
+	if calls != 3 {
+		t.Errorf("%d calls", calls)
 	}
 	close(stop)
-	for Pace(stop, func() {}) { // with both ready, either may be taken
+	for Pace(stop, func() {}) { // select may choose either case if both are ready
 	}
 }

@@ -19,13 +19,13 @@ import (
 
 var check = errtest.Check
 
-// heard collects changes, each once.
-type heard struct {
+// recorder records changes, each once.
+type recorder struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (h *heard) note(format string, args ...any) {
+func (h *recorder) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if text := fmt.Sprintf(format, args...); !slices.Contains(h.list, text) {
@@ -33,32 +33,32 @@ func (h *heard) note(format string, args ...any) {
 	}
 }
 
-func (h *heard) Port()                       { h.note("port") }
-func (h *heard) Routes()                     { h.note("routes") }
-func (h *heard) Missed()                     { h.note("missed") }
-func (h *heard) Route(p netip.Prefix, t int) { h.note("route %v table %d", p, t) }
-func (h *heard) Neighbour(a netip.Addr)      { h.note("neighbour %v", a) }
+func (h *recorder) Port()                       { h.note("port") }
+func (h *recorder) Routes()                     { h.note("routes") }
+func (h *recorder) Missed()                     { h.note("missed") }
+func (h *recorder) Route(p netip.Prefix, t int) { h.note("route %v table %d", p, t) }
+func (h *recorder) Neighbour(a netip.Addr)      { h.note("neighbour %v", a) }
 
 // all returns the changes received so far.
-func (h *heard) all() []string {
+func (h *recorder) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.list)
 }
 
 // forget clears the received changes.
-func (h *heard) forget() {
+func (h *recorder) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list = nil
 }
 
-// until waits until some text was heard.
-func (h *heard) until(t *testing.T, text string) {
+// until waits until a change is recorded.
+func (h *recorder) until(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(waittest.Limit); !slices.Contains(h.all(), text); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %q; heard %q", text, h.all())
+			t.Fatalf("timed out waiting for %q; got %q", text, h.all())
 		}
 	}
 }
@@ -70,13 +70,13 @@ func index(t testing.TB, ns *lab.Namespace, name string) int {
 	return n
 }
 
-// follow follows an interface of a host, and forgets that everything was missed before.
-func follow(t *testing.T, ns *lab.Namespace, name string) (*Subscription, *heard) {
+// follow subscribes to changes of an interface of a host, and clears the initial Missed.
+func follow(t *testing.T, ns *lab.Namespace, name string) (*Subscription, *recorder) {
 	t.Helper()
 	var s *Subscription
 	check(t, ns.Do(func() (err error) { s, err = Follow(index(t, ns, name)); return err }))
 	t.Cleanup(s.Close)
-	h := &heard{}
+	h := &recorder{}
 	s.Tell(h)
 	h.until(t, "missed")
 	h.forget()
@@ -91,7 +91,7 @@ func queries(t *testing.T, ns *lab.Namespace) *Queries {
 	return q
 }
 
-// twoHosts is a pair of hosts, of which the first has another interface.
+// twoHosts returns the first of a pair of hosts, with an additional interface.
 func twoHosts(t *testing.T) *lab.Namespace {
 	t.Helper()
 	hosts := labtest.Pair(t)
@@ -99,7 +99,7 @@ func twoHosts(t *testing.T) *lab.Namespace {
 	return hosts.A
 }
 
-// A list of an interface's addresses is not interrupted by changes of other interfaces.
+// TestAddressesAreNotInterrupted: changes of other interfaces do not interrupt the listing of an interface's addresses.
 func TestAddressesAreNotInterrupted(t *testing.T) {
 	ns := twoHosts(t)
 	q := queries(t, ns)

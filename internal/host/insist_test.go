@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What passes is waited for, not for ever; another error is told at once.
+// TestInsist: the temporary error is retried a limited number of times, another error is returned immediately.
 func TestInsist(t *testing.T) {
 	for _, row := range []struct {
 		name  string
-		errs  []error // one after the other, the last for ever
+		errs  []error // of successive calls; the last one repeats
 		want  error
 		tries int
 	}{

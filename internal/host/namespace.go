@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace in which sockets are opened; they stay in it. A thread stays inside, so
-// CAP_SYS_ADMIN is needed only once.
+// Namespace is a network namespace in which sockets can be opened. A thread stays inside, so CAP_SYS_ADMIN is needed
+// only for Enter.
 type Namespace struct {
-	// calls are run by a thread that stays inside. It is nil for the caller's own namespace.
+	// calls sends functions to the thread that stays inside. It is nil for the caller's own namespace.
 	calls chan func()
 	id    journal.Namespace
 }
 
-// Enter enters a network namespace, given by its file. With an empty path it is the namespace of the calling
-// thread, which needs no privileges; Do must then be called from threads in the same namespace.
+// Enter enters the network namespace of a file. An empty path means the namespace of the calling thread, which needs no
+// privileges; then Do must be called from threads in the same namespace.
 func Enter(path string) (*Namespace, error) {
 	n := &Namespace{}
 	if path != "" {
@@ -81,7 +81,7 @@ func explainEnter(path string, err error) error {
 	return fmt.Errorf("enter network namespace %s: %w", path, err)
 }
 
-// Close leaves the namespace. No Do may be running or follow.
+// Close leaves the namespace. Do must not run concurrently or be called afterwards.
 func (n *Namespace) Close() {
 	if n.calls != nil {
 		close(n.calls)

@@ -19,7 +19,7 @@ func enter(t *testing.T, path string) *Namespace {
 	return s
 }
 
-// udpSocket opens a socket where the calling thread is.
+// udpSocket opens a socket in the calling thread's namespace.
 func udpSocket(t *testing.T) int {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	check(t, err)
@@ -27,15 +27,14 @@ func udpSocket(t *testing.T) int {
 	return fd
 }
 
-// A socket that is opened in a namespace stays in it; one that another thread opens elsewhere is
-// refused.
+// TestNamespaceStaysEntered: Do runs functions inside the namespace, and Check rejects a socket of another namespace.
 func TestNamespaceStaysEntered(t *testing.T) {
 	ns := labtest.New(t, "host")
 	s := enter(t, ns.Path())
 	here, err := journal.ThisNamespace()
 	check(t, err)
 	if s.ID() == here {
-		t.Error("it is the caller's own namespace")
+		t.Error("the namespace is that of the caller")
 	}
 	for range 3 {
 		check(t, s.Do(func() error { return s.Check(udpSocket(t)) }))
@@ -48,13 +47,13 @@ func TestNamespaceStaysEntered(t *testing.T) {
 	}
 }
 
-// Without a name it is the namespace of the thread that calls Enter.
+// TestNamespaceOfTheCaller: an empty path means the namespace of the thread that calls Enter.
 func TestNamespaceOfTheCaller(t *testing.T) {
 	ns := labtest.New(t, "host")
 	var inside *Namespace
 	check(t, ns.Do(func() (err error) { inside, err = Enter(""); return err }))
 	if named := enter(t, ns.Path()); inside.ID() != named.ID() {
-		t.Errorf("%v by its thread, %v by its name", inside.ID(), named.ID())
+		t.Errorf("got %v from the thread, %v from the path", inside.ID(), named.ID())
 	}
 	check(t, ns.Do(func() error { return inside.Do(func() error { return inside.Check(udpSocket(t)) }) }))
 }

@@ -27,7 +27,7 @@ func (n Neighbour) Known() bool {
 	return n.State&good != 0 && n.MAC != nil
 }
 
-// Failed reports whether the kernel requested the neighbour and received no response.
+// Failed reports whether the kernel received no response to its requests for the neighbour.
 func (n Neighbour) Failed() bool { return n.State&unix.NUD_FAILED != 0 }
 
 // Managed reports whether the kernel keeps the entry fresh.
@@ -84,8 +84,8 @@ func (q *Queries) use(address netip.Addr, ext int) error {
 	return nil
 }
 
-// Forget deletes an entry. The kernel then sends the next request immediately; while an earlier request is
-// unanswered, it would repeat it only after a second.
+// Forget deletes an entry. The kernel then sends the next request immediately, instead of one second after an earlier
+// request without a response.
 func (q *Queries) Forget(address netip.Addr) error {
 	err := q.handle.NeighDel(&netlink.Neigh{LinkIndex: q.index, IP: address.AsSlice()})
 	if errors.Is(err, unix.ENOENT) {

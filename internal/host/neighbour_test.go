@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// TestNeighbourWithoutProtocol: an interface whose MTU is too small for IPv6 has no neighbours of it. That is no failure
-// of the host.
+// TestNeighbourWithoutProtocol: requesting an IPv6 neighbour on an interface whose MTU is too small for IPv6 returns
+// ErrNoRoute.
 func TestNeighbourWithoutProtocol(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

@@ -4,7 +4,7 @@ package host
 
 import "time"
 
-// quietPause is the minimum time between two runs.
+// quietPause is the minimum pause between two calls.
 const quietPause = time.Millisecond
 
 // RetryPauses are the pauses before retries of a failed query. The last one repeats.

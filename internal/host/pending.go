@@ -4,8 +4,8 @@ package host
 
 import "sync"
 
-// Pending collects changes in a C until they are processed together. The size of a C must be limited: beyond
-// the limit it should request processing everything.
+// Pending collects changes in a value of type C until they are processed together. C must limit its size: beyond the
+// limit it should state that everything has changed.
 type Pending[C any] struct {
 	mu    sync.Mutex
 	noted C
@@ -15,7 +15,7 @@ type Pending[C any] struct {
 // NewPending returns a Pending without changes.
 func NewPending[C any]() Pending[C] { return Pending[C]{ready: make(chan struct{}, 1)} }
 
-// Ready receives a value when a change was noted since the last one.
+// Ready returns a channel that receives a value when changes have been recorded since the last value.
 func (p *Pending[C]) Ready() <-chan struct{} { return p.ready }
 
 // Note records a change. Any goroutine may call it.
@@ -25,7 +25,7 @@ func (p *Pending[C]) Note(note func(*C)) {
 	note(&p.noted)
 	select {
 	case p.ready <- struct{}{}:
-	default: // it is ready already
+	default: // already signalled
 	}
 }
 

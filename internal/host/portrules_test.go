@@ -38,7 +38,8 @@ func TestPortRules(t *testing.T) {
 	expect(DefaultPortRules())
 }
 
-// TestMaxNeighbours: the limit of the kernel's table is read for each family; what cannot be read is the default.
+// TestMaxNeighbours: the limit of the kernel's table is read for each family. If it cannot be read, the result is the
+// default.
 func TestMaxNeighbours(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ type Queries struct {
 // ErrNoInterface reports that the interface is not, or no longer, in this network namespace.
 var ErrNoInterface = errno.New("interface not found", unix.ENODEV)
 
-// queryTimeout is much longer than a response takes: the kernel responds during the request.
+// queryTimeout is much longer than a query takes, because the kernel responds during the request.
 const queryTimeout = 10 * time.Second
 
 // OpenQueries opens sockets for queries about an interface in the calling thread's network namespace.

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// setQueues is ethtool -L NAME rx N tx N.
+// setQueues does the same as ethtool -L NAME rx N tx N.
 func setQueues(t *testing.T, ns *lab.Namespace, name string, count uint32) {
 	t.Helper()
 	check(t, ns.Do(func() error {
@@ -25,8 +25,8 @@ func setQueues(t *testing.T, ns *lab.Namespace, name string, count uint32) {
 	}))
 }
 
-// A change of the number of queues is reported, to the subscribers of its interface only.
-func TestFollowerTellsOfQueues(t *testing.T) {
+// TestFollowerReportsQueues: a change of the number of queues is reported only to subscribers of the interface.
+func TestFollowerReportsQueues(t *testing.T) {
 	ns := labtest.New(t, "host")
 	for _, name := range []string{"a0", "b0", "c0"} {
 		link := netlink.LinkAttrs{Name: name, NumRxQueues: 8, NumTxQueues: 8}

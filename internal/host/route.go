@@ -56,15 +56,15 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	return Route{Hop: gatewayOf(&routes[0], dest), MTU: mtuOf(matched)}, nil
 }
 
-var errElsewhere = errors.New("it uses another interface")
+var errElsewhere = errors.New("the route uses another interface")
 
 // noRoute wraps ErrNoRoute with the cause and the command that shows the route.
 func noRoute(why error, dest netip.Addr) error {
 	return fmt.Errorf("%w: %w; ip route get %v", ErrNoRoute, why, dest)
 }
 
-// mtuOf returns the administrator's MTU of a route. The effective route may have another one, from a router's
-// report, which anyone can forge.
+// mtuOf returns the MTU that the administrator has set for a route. The effective route may have an MTU from a router's
+// report, which can be forged.
 func mtuOf(matched []netlink.Route) int {
 	if len(matched) == 0 {
 		return 0

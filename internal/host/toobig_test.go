@@ -17,7 +17,7 @@ import (
 
 const testPort = 4791
 
-// router makes B a router to networks behind a link of a small MTU, and A send through it.
+// router makes B a router to networks behind a link with a small MTU, and adds a route through it to A.
 func router(t *testing.T, mtu int) *labtest.PairLab {
 	t.Helper()
 	hosts := labtest.Pair(t)
@@ -45,7 +45,7 @@ func router(t *testing.T, mtu int) *labtest.PairLab {
 	return hosts
 }
 
-// sendDatagram sends bytes that may not be fragmented to a port from one that is not used.
+// sendDatagram sends a datagram that must not be fragmented, from an unused port.
 func sendDatagram(t *testing.T, from *lab.Namespace, dest string, port, length int) {
 	t.Helper()
 	check(t, from.Do(func() error {
@@ -67,28 +67,28 @@ func sendDatagram(t *testing.T, from *lab.Namespace, dest string, port, length i
 	}))
 }
 
-// A router's report about a packet to the port is received, and one about another port is not.
-func TestRoutersAreHeard(t *testing.T) {
+// TestRouterReports: a router's report about a packet to the port is received, a report about another port is not.
+func TestRouterReports(t *testing.T) {
 	hosts := router(t, 1300)
 	var r *Routers
 	check(t, hosts.A.Do(func() (err error) { r, err = ListenToRouters(testPort); return err }))
-	said, ended := make(chan TooBig, 8), make(chan struct{})
+	reports, ended := make(chan TooBig, 8), make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.Listen(func(b TooBig) { said <- b })
+		r.Listen(func(b TooBig) { reports <- b })
 	}()
 	for _, row := range []struct{ source, dest string }{{"10.77.0.1", "10.99.0.1"}, {"fd77::1", "fd99::1"}} {
 		sendDatagram(t, hosts.A, row.dest, testPort+1, 1400)
 		sendDatagram(t, hosts.A, row.dest, testPort, 1400)
 		want := TooBig{netip.MustParseAddr(row.source), netip.MustParseAddr(row.dest), 1300}
-		if got := <-said; got != want {
-			t.Errorf("said %+v, want %+v", got, want)
+		if got := <-reports; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 	check(t, r.Close())
 	<-ended
-	if len(said) != 0 {
-		t.Errorf("said %+v too", <-said)
+	if len(reports) != 0 {
+		t.Errorf("also got %+v", <-reports)
 	}
 }
 

@@ -25,7 +25,7 @@ type PortHolder struct {
 	Kernel  bool       // possibly Soft-RoCE, which is loaded and has bound the RoCEv2 port on all addresses
 }
 
-// String returns a description for people.
+// String returns a description for error texts.
 func (h PortHolder) String() string {
 	switch {
 	case h.Program != "":
@@ -36,9 +36,9 @@ func (h PortHolder) String() string {
 	return "a program of user " + h.User
 }
 
-// Insist retries try several times within a tenth of a second while it returns the error passing. After a
-// program has closed a socket, the socket stays open in a child that the program is starting (between fork
-// and exec), so its port remains in use briefly.
+// Insist calls try up to five times within a tenth of a second while it returns the error passing. After a program has
+// closed a socket, a child that the program is starting (between fork and exec) still has the socket open, so its port
+// remains in use briefly.
 func Insist(passing error, try func() error) (err error) {
 	for range 5 {
 		if err = try(); !errors.Is(err, passing) {

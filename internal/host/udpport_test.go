@@ -32,7 +32,7 @@ func TestPortHolders(t *testing.T) {
 	}
 }
 
-// TestParsePortHolders: programs that can be looked at, and that cannot.
+// TestParsePortHolders: owners are reported by program if the caller is allowed to inspect them, otherwise by user.
 func TestParsePortHolders(t *testing.T) {
 	t.Parallel()
 	const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops
@@ -41,7 +41,7 @@ func TestParsePortHolders(t *testing.T) {
   14: 0200000A:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5 2 0 0
 `
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		needs.Skip(t, "a little-endian processor: the text is from one")
+		needs.Skip(t, "a little-endian processor: the text was recorded on one")
 	}
 	var says []string
 	for _, h := range parsePortHolders(text, 4791, func(inode string) string { return map[string]string{"5": "x (process 5)"}[inode] }) {

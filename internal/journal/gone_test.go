@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnprivilegedKnowsNoneGone: without access to other users' processes, a namespace is not known
-// to be unused.
-func TestUnprivilegedKnowsNoneGone(t *testing.T) {
+// TestUnprivilegedFindsNoneGone: without access to other users' processes, no namespace is considered destroyed.
+func TestUnprivilegedFindsNoneGone(t *testing.T) {
 	needs.Root(t)
 	result := make(chan bool)
 	go func() {
@@ -23,6 +22,6 @@ func TestUnprivilegedKnowsNoneGone(t *testing.T) {
 		result <- Namespace{Cookie: 77, Inode: 1}.gone()
 	}()
 	if <-result {
-		t.Error("a namespace is taken to have gone")
+		t.Error("a namespace is considered destroyed")
 	}
 }

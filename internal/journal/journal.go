@@ -23,7 +23,7 @@ type Place struct {
 // Journal lists the changes of one kind that one process has made in one place.
 type Journal struct {
 	dir, prefix string
-	file        *os.File // nil: nothing listed
+	file        *os.File // nil if no change is listed
 	lines       map[string]int64
 	free        []int64
 }
@@ -31,7 +31,7 @@ type Journal struct {
 // lineLen is the length of a line with its newline, in bytes.
 const lineLen = 64
 
-// New makes an empty journal. It has no file before the first Add.
+// New returns an empty journal. The first Add creates its file.
 func New(dir, kind string, at Place) *Journal {
 	prefix := fmt.Sprintf("%s-%d-%d-%d-", kind, at.Namespace.Cookie, at.Namespace.Inode, at.Index)
 	return &Journal{dir: dir, prefix: prefix, lines: map[string]int64{}}
@@ -83,7 +83,7 @@ func (j *Journal) write(line int64, text string) error {
 	return err
 }
 
-// tidy removes the file if it lists nothing.
+// tidy removes the file if no change is listed.
 func (j *Journal) tidy() error {
 	if len(j.lines) > 0 || j.file == nil {
 		return nil
@@ -93,7 +93,7 @@ func (j *Journal) tidy() error {
 	return err
 }
 
-// Close closes the file. If it lists something, the next Sweep finds it.
+// Close closes the file. If it lists changes, the next Sweep finds them.
 func (j *Journal) Close() error {
 	if j.file == nil {
 		return nil

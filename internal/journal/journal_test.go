@@ -50,7 +50,7 @@ func TestJournal(t *testing.T) {
 	for i := range 300 {
 		check(t, j.Add(nth(i)))
 	}
-	check(t, j.Add(nth(299))) // it is listed already
+	check(t, j.Add(nth(299))) // is already listed
 	for i := range 298 {
 		check(t, j.Remove(nth(i)))
 	}
@@ -58,13 +58,13 @@ func TestJournal(t *testing.T) {
 	check(t, j.Add(long))
 	check(t, j.Remove(nth(999)))
 	if err := j.Add(long + "x"); err == nil {
-		t.Error("a line that is too long was taken")
+		t.Error("a line that is too long was accepted")
 	}
 	if info, err := j.file.Stat(); err != nil || info.Size() != 300*lineLen {
-		t.Errorf("%d bytes, %v: free lines are not used again", info.Size(), err)
+		t.Errorf("%d bytes, %v: free lines are not reused", info.Size(), err)
 	}
 	if found := sweepAll(t, dir); len(found) != 0 {
-		t.Errorf("swept while its owner lives: %v", found)
+		t.Errorf("swept the journal of a living process: %v", found)
 	}
 	check(t, j.Close())
 	check(t, j.Close())
@@ -89,7 +89,7 @@ func TestJournalOfNothing(t *testing.T) {
 	}
 }
 
-// Journals of living namespaces and of other kinds, and other files, stay.
+// TestSweepLeavesTheRest: journals of existing namespaces and of other kinds, and other files, are kept.
 func TestSweepLeavesTheRest(t *testing.T) {
 	dir := t.TempDir()
 	own, err := ThisNamespace()
@@ -110,12 +110,13 @@ func TestSweepLeavesTheRest(t *testing.T) {
 	}
 }
 
-// A journal of a namespace that has gone is removed, because nothing is left to undo.
-func TestSweepForgetsNamespacesThatHaveGone(t *testing.T) {
+// TestSweepRemovesDestroyedNamespaces: the journal of a destroyed namespace is removed, because its changes no longer
+// exist.
+func TestSweepRemovesDestroyedNamespaces(t *testing.T) {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
-		t.Logf("not all processes are seen from here (%v, %v): journals of namespaces that may have gone are kept", seen, err)
+		t.Logf("this process cannot see all processes (%v, %v), so journals of namespaces that may not exist are kept", seen, err)
 		if (Namespace{Cookie: 77, Inode: 1}).gone() {
-			t.Error("a namespace is taken to have gone that may be there")
+			t.Error("a namespace that may exist is considered destroyed")
 		}
 		return
 	}
@@ -134,7 +135,7 @@ func TestSweepReadsWhatItCan(t *testing.T) {
 		t.Errorf("swept %v", found)
 	}
 	if found := sweepAll(t, filepath.Join(dir, "none")); len(found) != 0 {
-		t.Errorf("swept %v where there is nothing", found)
+		t.Errorf("swept %v in a missing directory", found)
 	}
 }
 
@@ -143,11 +144,11 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(dir, "test-7-70-3-1"), []byte("one\n"), 0o600))
 	err := Sweep(dir, "test", seven, func(int, []string) error { return os.ErrPermission })
 	if !errors.Is(err, os.ErrPermission) || len(sweepAll(t, dir)) != 1 {
-		t.Errorf("%v; or the journal is gone, what it lists is not", err)
+		t.Errorf("%v; or the journal was removed although its changes were not undone", err)
 	}
 }
 
-// TestLeft: entries of a dead process are shown and kept, and those of a living one are not shown.
+// TestLeft: Left reports and keeps the changes of a dead process, and does not report those of a living one.
 func TestLeft(t *testing.T) {
 	dir := t.TempDir()
 	dead, alive := New(dir, "test", here), New(dir, "test", here)
@@ -158,7 +159,7 @@ func TestLeft(t *testing.T) {
 		found := map[int][]string{}
 		check(t, Left(dir, "test", seven, func(index int, changes []string) { found[index] = append(found[index], changes...) }))
 		if want := (map[int][]string{3: {nth(1)}}); !reflect.DeepEqual(found, want) {
-			t.Errorf("left are %v, want %v", found, want)
+			t.Errorf("left %v, want %v", found, want)
 		}
 	}
 	check(t, alive.Close())

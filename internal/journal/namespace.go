@@ -50,8 +50,8 @@ const initialPIDs = "pid:[4026531836]"
 // kthreadd is a process of root that always exists in the initial PID namespace.
 const kthreadd = "/proc/2/ns/net"
 
-// gone reports whether no process is in the namespace and no file names it. It returns false if this process
-// cannot see all processes and their namespaces.
+// gone reports whether no process and no file refers to the namespace. It returns false if this process cannot see all
+// processes and their namespaces.
 func (n Namespace) gone() bool {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		return false

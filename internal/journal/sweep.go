@@ -29,7 +29,7 @@ func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return nil // its owner removed it between open and lock
+		return nil // the owner removed the file between open and lock
 	})
 }
 
@@ -43,7 +43,7 @@ func Left(dir, kind string, in Namespace, found func(index int, changes []string
 	})
 }
 
-// eachDead calls do with the journals of dead processes, of one kind, which are locked meanwhile.
+// eachDead calls do with each journal of a dead process, of one kind. It holds the lock on the directory.
 func eachDead(dir, kind string, do func(path string, of Place, changes []string) error) error {
 	unlock, err := lockDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -62,7 +62,7 @@ func eachDead(dir, kind string, do func(path string, of Place, changes []string)
 	return err
 }
 
-// parseName parses a file name that New has made.
+// parseName parses the name of a journal file of this kind.
 func parseName(kind, name string) (at Place, ok bool) {
 	rest, ok := strings.CutPrefix(name, kind+"-")
 	if !ok {

@@ -27,7 +27,8 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestExplain: an old kernel is named, with the one that is needed; the error of a new one is left as it is.
+// TestExplain: on an old kernel the error states the running and the required release. On a new kernel the error is
+// unchanged.
 func TestExplain(t *testing.T) {
 	const want = "devices: requires Linux 6.1 or newer, but Linux 5.10.0-32-amd64 is running; boot a newer kernel (protocol not available)"
 	if err := explain(unix.ENOPROTOOPT, "devices", "5.10.0-32-amd64"); err.Error() != want || !errors.Is(err, unix.ENOPROTOOPT) {
@@ -40,7 +41,7 @@ func TestExplain(t *testing.T) {
 		t.Error(err)
 	}
 	if explain(nil, "devices", "5.10.0") != nil || Explain(nil, "devices") != nil {
-		t.Error("an error without one")
+		t.Error("a nil error became an error")
 	}
 }
 

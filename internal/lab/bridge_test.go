@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// A port is in the table for a group while its host is a member, and then no longer.
+// TestBridgeSnoops: the table has an entry for a group and a port while the host on the port is a member.
 func TestBridgeSnoops(t *testing.T) {
 	hosts := labtest.Switched(t)
 	group4, group6 := netip.MustParseAddr("239.7.7.7"), netip.MustParseAddr("ff05::77")
@@ -30,7 +30,7 @@ func TestBridgeSnoops(t *testing.T) {
 	}
 	for _, group := range []netip.Addr{group4, group6} {
 		if slices.Contains(list, lab.MDBEntry{Port: hosts.PortB, Group: group}) {
-			t.Errorf("port of a host that is no member of %v is in %v", group, list)
+			t.Errorf("the port of a host that is not a member of %v is in %v", group, list)
 		}
 	}
 	leave()
@@ -50,12 +50,12 @@ func awaitMDB(t *testing.T, bridge *lab.Bridge, what string, is func([]lab.MDBEn
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in time: %v", what, list)
+			t.Fatalf("timed out waiting for %s: %v", what, list)
 		}
 	}
 }
 
-// member makes a host's kernel join groups until leave is called.
+// member joins groups on a host until leave is called.
 func member(t *testing.T, host *lab.Namespace, group4, group6 netip.Addr) (leave func()) {
 	t.Helper()
 	index := index(t, host)

@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parkedMTU is the MTU of a card in the caller's namespace.
+// parkedMTU is the MTU of a card after it was moved back to the caller's namespace.
 const parkedMTU = 1500
 
-// Cards moves two network cards of the caller's namespace to two namespaces and names them nameA and nameB.
-// The cards are given by permanent address and are on the same wire. Cards returns when both are up, as Veth
-// does. Only the options for MTU and queues apply.
+// Cards moves two network cards of the caller's namespace to two namespaces and names them nameA and nameB. The cards
+// are on the same wire; addresses are their permanent addresses. Cards returns when both are up, as Veth does. Only the
+// options for MTU and queues apply.
 func Cards(a, b *Namespace, addresses [2]net.HardwareAddr, nameA, nameB string, options ...VethOption) (restore func() error, err error) {
 	wanted := netlink.NewVeth(netlink.NewLinkAttrs())
 	for _, option := range options {
 		option(wanted)
 	}
 	restore = func() error { return errors.Join(a.restoreCard(addresses[0]), b.restoreCard(addresses[1])) }
-	err = errors.Join(a.takeCard(addresses[0], nameA, wanted), b.takeCard(addresses[1], nameB, wanted))
+	err = errors.Join(a.moveCard(addresses[0], nameA, wanted), b.moveCard(addresses[1], nameB, wanted))
 	if err == nil {
 		err = start(a, b, nameA, nameB)
 	}
@@ -51,8 +51,8 @@ func findCard(nl *netlink.Handle, address net.HardwareAddr) (netlink.Link, error
 	return nil, fmt.Errorf("network card %v not found: %w", address, unix.ENODEV)
 }
 
-// takeCard moves a card from the caller's namespace into this one.
-func (ns *Namespace) takeCard(address net.HardwareAddr, name string, wanted *netlink.Veth) error {
+// moveCard moves a card from the caller's namespace into this one.
+func (ns *Namespace) moveCard(address net.HardwareAddr, name string, wanted *netlink.Veth) error {
 	outside, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return err

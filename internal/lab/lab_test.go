@@ -42,7 +42,7 @@ func TestBadPrefix(t *testing.T) {
 func TestCloseRemoves(t *testing.T) {
 	ns := labtest.New(t, "lab-test")
 	if inode(t, ns.Path()) == inode(t, "/proc/thread-self/ns/net") {
-		t.Fatal("the name stands for the namespace of the test")
+		t.Fatal("the name refers to the namespace of the test")
 	}
 	for range 2 {
 		if err := ns.Close(); err != nil {
@@ -110,7 +110,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// zombie is a process that has ended and was not reaped.
+// zombie returns the ID of a process that has ended and was not reaped.
 func zombie(t *testing.T) (pid int) {
 	t.Helper()
 	ended := needs.Command(t, "true")
@@ -151,11 +151,11 @@ func TestVethWithoutIPv6(t *testing.T) {
 	}
 }
 
-// TestPairReaches sends a datagram to every kind of address right after the set-up.
+// TestPairReaches: datagrams to every kind of address arrive immediately after setup.
 func TestPairReaches(t *testing.T) {
 	hosts := labtest.Pair(t)
 	from := index(t, hosts.A)
-	// By number: package net remembers names across namespaces.
+	// Use the index, because package net caches names across namespaces.
 	zone := strconv.Itoa(index(t, hosts.B))
 	for _, target := range []string{"10.77.0.2", "fd77::2", linkLocal(t, hosts.B) + "%" + zone} {
 		address := netip.MustParseAddr(target)
@@ -173,12 +173,12 @@ func TestPairReaches(t *testing.T) {
 func TestAddAddressErrors(t *testing.T) {
 	ns := labtest.New(t, "lab-test")
 	if err := ns.AddAddress("lo", "nonsense"); err == nil {
-		t.Error("no error for an address that is none")
+		t.Error("no error for an invalid address")
 	}
 	if err := ns.AddAddress("eth7", "10.0.0.1/24"); err == nil {
-		t.Error("no error for a link that is not there")
+		t.Error("no error for a missing link")
 	}
 	if _, err := ns.Index("eth7"); err == nil {
-		t.Error("no error for the index of a link that is not there")
+		t.Error("no error for the index of a missing link")
 	}
 }

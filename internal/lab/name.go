@@ -45,7 +45,7 @@ func name(path string) error {
 	return nil
 }
 
-// unname undoes name.
+// unname removes the binding and the file at path.
 func unname(path string) error {
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
 		return &os.PathError{Op: "unmount", Path: path, Err: err}

@@ -35,10 +35,10 @@ func TestSpreadByPort(t *testing.T) {
 	}
 	for queue, sent := range []uint64{600, 1000} {
 		n := uint64(0)
-		for end := time.Now().Add(waittest.Limit); n < sent && time.Now().Before(end); { // a poll's packets are counted at its end
+		for end := time.Now().Add(waittest.Limit); n < sent && time.Now().Before(end); { // the kernel updates the counters at the end of a poll
 			n = arrived(t, pair.B)[queue] - before[queue]
 		}
-		if n < sent || n > sent+50 { // besides: neighbours are asked for, routers too
+		if n < sent || n > sent+50 { // up to 50 packets for neighbour and router discovery
 			t.Errorf("queue %d had %d packets, want %d", queue, n, sent)
 		}
 	}
@@ -47,7 +47,8 @@ func TestSpreadByPort(t *testing.T) {
 	}
 }
 
-// countByQueue has a veth count what arrives, as it does where it has an XDP program.
+// countByQueue attaches an XDP program that passes all packets, because a veth counts packets by queue only with a
+// program.
 func countByQueue(t *testing.T, ns *lab.Namespace) {
 	t.Helper()
 	pass, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 2), asm.Return()}})

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// TestTapIsAPort: it is a link of the bridge, with the MTU asked for, and can be held.
+// TestTapIsAPort: a TAP is a port of the bridge with the requested MTU, and a program can open it.
 func TestTapIsAPort(t *testing.T) {
 	needs.Root(t)
 	needs.TUN(t)

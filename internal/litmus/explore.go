@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// search is a walk through all states of a program.
+// search explores all states of a program, depth first.
 type search struct {
 	*Program
 	seen  map[string]struct{}
@@ -27,7 +27,7 @@ func (p *Program) explore() (states int, fault error) {
 	return len(s.seen), s.fault
 }
 
-// visit continues from a state, which it owns.
+// visit explores all states that follow from a state, which it may modify.
 func (s *search) visit(at state) {
 	if s.fault != nil || !s.resolve(at) {
 		return
@@ -87,7 +87,7 @@ func (s *search) resolve(at state) (right bool) {
 					return false
 				}
 				s.mark(at, i)[0], again = known, true
-				break // the rest of the path may be another one
+				break // the rest of the path may have changed
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (s *search) condition(at state, on []int, i int) byte {
 	return knownNo
 }
 
-// guess speculates on a condition: the loads behind it may be performed.
+// guess assumes each outcome of a condition in turn, so that loads after it can be performed speculatively.
 func (s *search) guess(at state, open int) {
 	for _, guess := range []byte{guessNo, guessIs} {
 		next := slices.Clone(at)

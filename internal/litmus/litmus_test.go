@@ -4,7 +4,7 @@ package litmus
 
 import "testing"
 
-// pair is a test of two threads, each of which does the same with two places the other way round.
+// pair returns a model of two threads that execute the same body with two places exchanged.
 func pair(body func(t *Thread, own, other string) Reg, never func(a, b Reg) Condition) func(p *Program) {
 	return func(p *Program) {
 		var a, b Reg
@@ -20,7 +20,7 @@ func both(value int) func(a, b Reg) Condition {
 
 func add(n int) int { return n + 1 }
 
-// storeThenLoad is SB of the literature (store buffering), with something between the two.
+// storeThenLoad is the litmus test SB (store buffering), with optional steps between the store and the load.
 func storeThenLoad(s, l Order, between func(t *Thread)) func(p *Program) {
 	return pair(func(t *Thread, own, other string) Reg {
 		t.Store("", own, s, 1)
@@ -65,7 +65,8 @@ func message(s, l Order, between func(t *Thread)) func(p *Program) {
 	}
 }
 
-// loads has two threads load two places that two others store to. With one place it is CoRR, with two IRIW.
+// loads returns a model in which two threads load two places that two other threads store to. With one place it is
+// CoRR, with two places IRIW.
 func loads(first, second string, order Order) func(p *Program) {
 	return func(p *Program) {
 		p.Thread("w", func(t *Thread) { t.Store("", "x", Plain, 1) })
@@ -82,11 +83,12 @@ func loads(first, second string, order Order) func(p *Program) {
 			return
 		}
 		c, d := load("b", second, first)
-		p.Never("the stores in two orders", a.Is(1).And(b.Is(0)).And(c.Is(1)).And(d.Is(0)))
+		p.Never("the threads see the stores in different orders", a.Is(1).And(b.Is(0)).And(c.Is(1)).And(d.Is(0)))
 	}
 }
 
-// speculated is PPOCA: a load returns the value of a store that is speculated, and a load that depends on that is early.
+// speculated is PPOCA: a load returns the value of a speculative store, and a load that depends on it is performed
+// early.
 func speculated(p *Program) {
 	p.Thread("writer", func(t *Thread) {
 		t.Store("", "data", Plain, 1)
@@ -102,13 +104,13 @@ func speculated(p *Program) {
 	})
 }
 
-// exclusive has two threads add to a place.
+// exclusive returns a model in which two threads increment a place.
 func exclusive(o Order) func(p *Program) {
 	return pair(func(t *Thread, own, other string) Reg { return t.Change("", "sum", o, add) }, both(0))
 }
 
-// TestMachine runs the litmus tests of the literature. The machine must find each outcome that the architecture allows, and
-// no other.
+// TestMachine runs the litmus tests of the literature. The machine must find exactly the outcomes that the architecture
+// allows.
 func TestMachine(t *testing.T) {
 	nothing, dmb := func(*Thread) {}, func(t *Thread) { t.Fence("") }
 	otherChange := func(t *Thread) { t.Change("", t.name, Atomic, add) }
@@ -159,7 +161,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestNoThreadWaits has a thread wait for a value that is never stored.
+// TestNoThreadWaits: a thread that waits for a value that is never stored is a fault.
 func TestNoThreadWaits(t *testing.T) {
 	if Fault(func(p *Program) { p.Thread("a", func(t *Thread) { t.Await("", "x", Atomic, 1) }) }) == nil {
 		t.Error("no fault")

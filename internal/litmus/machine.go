@@ -12,7 +12,7 @@ const (
 	cellSize = 2
 	markSize = 3
 
-	// The status of a step. Conditions are guessed, then known; all others are done.
+	// The status of a step. Conditions are guessed, then known; all other steps are done.
 	waiting = 0
 	done    = 1
 	guessNo = 2
@@ -57,13 +57,13 @@ func (p *Program) path(s state, t *Thread) (on []int, open int) {
 	return on, -1
 }
 
-// isOver reports whether a step is performed, or its condition known.
+// isOver reports whether a step has been performed, or its condition is known.
 func (p *Program) isOver(s state, i int) bool {
 	status := p.mark(s, i)[0]
 	return status == done || status >= knownNo
 }
 
-// values returns the registers of a path, and sets missing when one is not known yet.
+// values returns the registers of a path. It sets missing when the value of a register is not known yet.
 func (p *Program) values(s state, on []int, missing *bool) Values {
 	return func(r Reg) int {
 		switch {
@@ -119,7 +119,7 @@ type outcome uint8
 
 const (
 	waits      outcome = iota
-	impossible         // a processor discards the steps that were performed out of order
+	impossible         // the steps performed out of order must be discarded
 	performed
 )
 

@@ -68,7 +68,7 @@ type step struct {
 	label  string
 	place  int
 	order  Order
-	until  func(int) bool // a load waits for such a value; nil: it does not wait
+	until  func(int) bool // the load waits until this returns true; nil: it does not wait
 	value  Value          // of a store
 	locked bool           // the load of a read-modify-write
 	pair   int            // of the store of a read-modify-write: the load; otherwise -1
@@ -87,7 +87,8 @@ func (p *Program) Thread(name string, body func(t *Thread)) {
 // Set sets the initial value of a place.
 func (p *Program) Set(place string, value byte) { p.initial[p.place(place)] = value }
 
-// Never adds a condition that is a fault when all threads have ended. A thread that waits forever is a fault, too.
+// Never adds a condition that must not hold when all threads have ended. If it holds, the model has a fault named what.
+// A thread that waits forever is a fault, too.
 func (p *Program) Never(what string, when Condition) { p.never = append(p.never, rule{what, when}) }
 
 // Memory returns a register with the final value of a place, for Never.

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMakePrivateInAChroot: mounts stay in their namespace afterwards, also where / is no mount point.
+// TestMakePrivateInAChroot: after MakePrivate, mounts are not visible outside of their namespace, even if / is not a
+// mount point.
 func TestMakePrivateInAChroot(t *testing.T) {
 	needs.Root(t)
 	dir := t.TempDir()
@@ -28,12 +29,12 @@ func TestMakePrivateInAChroot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if mounts := string(outside); !strings.Contains(mounts, dir+"/root/before ") || strings.Contains(mounts, dir+"/root/after ") {
-		t.Errorf("the mount before is seen outside, and the one after is not; there are\n%s", mounts)
+		t.Errorf("want only the mount before MakePrivate outside; got\n%s", mounts)
 	}
 }
 
-// mountInAChroot makes a mount namespace in which a folder is shared, and a copy of it in which it mounts twice below the
-// folder: before mounts are private, and after. It returns the mounts of the first namespace.
+// mountInAChroot creates a mount namespace with a shared folder, and a copy of that namespace. In the copy it mounts
+// twice below the folder: before and after MakePrivate. It returns the mounts of the first namespace.
 func mountInAChroot(dir string) (mounts []byte, err error) {
 	err = errors.Join(
 		unix.Unshare(unix.CLONE_NEWNS),

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// skipped is a test that notes the reason why it is skipped, and goes on.
+// skipped is a test that records the reason for skipping it, and continues.
 type skipped struct {
 	testing.TB
 	reason string
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRoot: root of the machine lacks nothing. An unprivileged user, root of a user namespace, and root without a
-// capability do, and the reason states it.
+// TestRoot: root of the machine meets the requirement. An unprivileged user, root of a user namespace, and root without
+// a capability do not, and the reason states the missing part.
 func TestRoot(t *testing.T) {
 	Root(t)
 	for want, attr := range map[string]syscall.SysProcAttr{
@@ -78,7 +78,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestUserNamespace: the test itself stays the user that it is, and has the answer once.
+// TestUserNamespace: the check does not change the user of the test.
 func TestUserNamespace(t *testing.T) {
 	user := os.Geteuid()
 	s := &skipped{TB: t}

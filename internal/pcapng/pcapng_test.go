@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The bytes of a capture of one packet.
+// TestGolden compares the bytes of a capture with one packet.
 func TestGolden(t *testing.T) {
 	var b bytes.Buffer
 	w, err := NewWriter(&b, "eth0", "x", 96)

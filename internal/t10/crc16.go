@@ -7,7 +7,8 @@ import "encoding/binary"
 // crc16Poly is the polynomial of T10-DIF without its x^16.
 const crc16Poly = 0x8bb7
 
-// crc16Slices is the number of bytes per step. With 8 the loop was a quarter slower, with 32 hardly faster.
+// crc16Slices is the number of bytes per step. In measurements the loop was a quarter slower with 8, and hardly faster
+// with 32.
 const crc16Slices = 16
 
 // crc16Tables[i][b] is the CRC of byte b followed by i zeros.

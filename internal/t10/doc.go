@@ -26,5 +26,5 @@
 // Transfer.Forget.
 //
 // Names and semantics are those of the kernel's struct ib_sig_attrs, ib_sig_domain, ib_t10_dif_domain and
-// ib_sig_err. The package uses no clock, no memory except the caller's slices, and does not allocate.
+// ib_sig_err. The package uses no clock and no memory except the caller's slices, and does not allocate.
 package t10

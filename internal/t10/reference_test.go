@@ -31,7 +31,7 @@ func reversed(v uint32) (r uint32) {
 	return r
 }
 
-// refCRC32 is a CRC that takes the lowest bit first.
+// refCRC32 computes a CRC with the lowest bit first.
 func refCRC32(seed, poly uint32, p []byte) uint32 {
 	flipped := make([]byte, len(p))
 	for i, c := range p {
@@ -65,7 +65,7 @@ func refGuard(d *Domain, p []byte) uint32 {
 	return refCRC(uint32(d.T10DIF.Seed), 0x8bb7, 16, p)
 }
 
-// refField is the field that a domain wants behind a block.
+// refField returns the field after a block of a domain.
 func refField(d *Domain, block int, p []byte) []byte {
 	guard := refGuard(d, p)
 	if d.Type != SigT10DIF {
@@ -155,7 +155,7 @@ func refMove(mask uint8, from, to *Domain, src []byte) (dst []byte, failed *Err)
 	return dst, failed
 }
 
-// refPass copies the parts of a field that both domains name alike.
+// refPass copies the parts of a field that both domains define alike.
 func refPass(field, came []byte, from, to *Domain) {
 	a, b := from.T10DIF, to.T10DIF
 	if from.Type != SigT10DIF {

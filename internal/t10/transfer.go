@@ -2,8 +2,8 @@
 
 package t10
 
-// Transfer moves a message from one domain to the other in slices. A copy of a Transfer is a position to
-// return to. It keeps pointers to its Attrs, which must not change meanwhile.
+// Transfer moves a message from one domain to the other in slices. A copy of a Transfer saves the position, to return
+// to it. A Transfer has pointers to its Attrs, which must not change while it is used.
 type Transfer struct {
 	mask     uint8
 	from, to side

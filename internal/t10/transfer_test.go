@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// split moves a message in slices of any length, as the random numbers say.
+// split moves a message in slices of random lengths.
 func split(r *rand.Rand, transfer *Transfer, src []byte) []byte {
 	dst := make([]byte, 0, 9*len(src)+64)
 	for idle := 0; idle < 100; {
@@ -25,7 +25,7 @@ func split(r *rand.Rand, transfer *Transfer, src []byte) []byte {
 	return dst
 }
 
-// anyDomain is a domain of small blocks with small tags, so that all cases come.
+// anyDomain returns a random domain with small blocks and small tags, so that all cases occur.
 func anyDomain(r *rand.Rand, interval uint16) Domain {
 	flip := func() bool { return r.IntN(2) == 0 }
 	d := Domain{Type: SigType(r.IntN(5)), Interval: interval, Seed: r.Uint32() % 2}
@@ -37,7 +37,7 @@ func anyDomain(r *rand.Rand, interval uint16) Domain {
 	return d
 }
 
-// someMessage is a message as the domain has it, possibly with an error.
+// someMessage returns a random message of a domain, possibly with an error.
 func someMessage(r *rand.Rand, d *Domain, data int) []byte {
 	p := make([]byte, data)
 	for i := range p {
@@ -50,7 +50,7 @@ func someMessage(r *rand.Rand, d *Domain, data int) []byte {
 	return src
 }
 
-// same holds a transfer against the reference.
+// same compares a transfer with the reference.
 func same(t *testing.T, r *rand.Rand, attrs *Attrs, src []byte) {
 	t.Helper()
 	for name, way := range map[string]struct {
@@ -82,7 +82,7 @@ func same(t *testing.T, r *rand.Rand, attrs *Attrs, src []byte) {
 	}
 }
 
-// again makes a part of the message once more, as a packet that was lost.
+// again generates a part of the message again, as for the retransmission of a packet.
 func again(t *testing.T, r *rand.Rand, transfer Transfer, src, want []byte) {
 	t.Helper()
 	from := r.IntN(len(want) + 1)
@@ -96,7 +96,7 @@ func again(t *testing.T, r *rand.Rand, transfer Transfer, src, want []byte) {
 	}
 }
 
-func TestTransfersAreTheReferences(t *testing.T) {
+func TestTransfersEqualTheReference(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -114,7 +114,7 @@ func TestTransfersAreTheReferences(t *testing.T) {
 	}
 }
 
-// TestOneBitIsFound: each bit of a message, flipped, is found in its part of its block, at its byte.
+// TestOneBitIsFound: each flipped bit of a message is detected, with its part of the field and its offset.
 func TestOneBitIsFound(t *testing.T) {
 	t.Parallel()
 	wire := Type1(16, GuardCRC, 7)
@@ -148,7 +148,7 @@ func TestTheFirstBlockThatFailedIsKept(t *testing.T) {
 	src[16+12+3], src[32+8] = 9, 0xaa // the reference tag of the second block, the guard of the third
 	send := attrs.Send()
 	if send.Discard(32, src); !send.Whole() {
-		t.Error("the message did not go on")
+		t.Error("the message did not continue")
 	}
 	want := Err{Type: BadRefTag, Expected: 0, Actual: 9, Offset: 28}
 	if err, failed := send.Failed(); !failed || err != want {
@@ -156,7 +156,7 @@ func TestTheFirstBlockThatFailedIsKept(t *testing.T) {
 	}
 	send.Forget()
 	if err, failed := send.Failed(); failed {
-		t.Errorf("%+v is there after Forget", err)
+		t.Errorf("%+v is recorded after Forget", err)
 	}
 	send.Seek(0)
 	send.Discard(32, src)
@@ -168,7 +168,7 @@ func TestTheFirstBlockThatFailedIsKept(t *testing.T) {
 	}
 }
 
-// TestEscapes: which tags keep a block from being checked, by type.
+// TestEscapes: the tags that disable the check of a block depend on the type.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	for i, row := range []struct {
@@ -193,7 +193,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestApart: memory that has its fields apart, as SCSI and NVMe have, is given in turns.
+// TestApart: memory with separate fields, as in SCSI and NVMe, is supplied alternately: data, then field.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	attrs := Attrs{CheckMask: 0xff, Mem: Type1(8, GuardCSUM, 3), Wire: Type1(8, GuardCRC, 3)}
@@ -220,7 +220,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-func TestDomainsThatAreNone(t *testing.T) {
+func TestInvalidDomains(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Domain{
 		{Type: SigXOR + 1, Interval: 8}, {Type: SigCRC32}, {Type: SigT10DIF, Interval: 8, T10DIF: T10DIF{Guard: 2}},
@@ -270,7 +270,7 @@ func FuzzTransfer(f *testing.F) {
 	})
 }
 
-// BenchmarkTransfer prints the rate of each kind beside that of a plain copy.
+// BenchmarkTransfer measures the rate of each operation and of a plain copy.
 func BenchmarkTransfer(b *testing.B) {
 	none, crc, csum := Domain{}, Type1(512, GuardCRC, 0), Type1(512, GuardCSUM, 0)
 	of := func(s SigType) Domain { return Domain{Type: s, Interval: 512} }

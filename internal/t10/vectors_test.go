@@ -15,7 +15,7 @@ func counting() []byte {
 	return p
 }
 
-// TestVectors: sums that others publish.
+// TestVectors compares checksums with published test vectors.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	check := []byte("123456789")
@@ -50,7 +50,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestGoldenField: a block of type 1, byte by byte.
+// TestGoldenField compares the bytes of blocks of type 1.
 func TestGoldenField(t *testing.T) {
 	t.Parallel()
 	wire := Type1(32, GuardCRC, 0x1_0000_00ff)

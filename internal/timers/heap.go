@@ -4,7 +4,7 @@ package timers
 
 import "time"
 
-// Timer is a timer that belongs to Of. The zero Timer is stopped. It must not be copied while it is running.
+// Timer is a timer; Of is its owner. The zero Timer is stopped. It must not be copied while it is running.
 type Timer[T any] struct {
 	Of    T
 	at    time.Time
@@ -17,7 +17,7 @@ func (t *Timer[T]) Runs() bool { return t.place != 0 }
 // At returns the time at which the timer expires, or was last set to expire.
 func (t *Timer[T]) At() time.Time { return t.at }
 
-// Heap holds the running timers: none is before the timer at half its place.
+// Heap holds the running timers. It is a binary heap: no timer is earlier than its parent, which is at half its place.
 type Heap[T any] []*Timer[T]
 
 // Set starts or resets a timer.

@@ -10,7 +10,7 @@ import (
 
 var start = time.Unix(1000, 0)
 
-// TestOrder sets, moves and stops timers at random, and compares with a search through all of them.
+// TestOrder sets, resets and stops random timers, and compares the heap with a linear search.
 func TestOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -27,7 +27,7 @@ func TestOrder(t *testing.T) {
 		case 0, 1:
 			at := now.Add(time.Duration(r.IntN(100)-10) * time.Second)
 			if heap.Set(one, at); !one.Runs() || !one.At().Equal(at) {
-				t.Fatalf("%+v, to run until %v", one, at)
+				t.Fatalf("got %+v, want time %v", one, at)
 			}
 		case 2:
 			if heap.Stop(one); one.Runs() {
@@ -44,7 +44,7 @@ func TestOrder(t *testing.T) {
 					t.Fatalf("%+v is due at %v", due, now)
 				}
 			case due == nil || due.Runs() || !due.At().Equal(first.at):
-				t.Fatalf("%+v is due, not %+v", due, first)
+				t.Fatalf("%+v is due, want %+v", due, first)
 			}
 		}
 		count := 0
@@ -54,12 +54,12 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		if first, want := heap.First(), firstOf(all); count != len(heap) || (first == nil) != (want == nil) || first != nil && !first.at.Equal(want.at) {
-			t.Fatalf("%d run, %d are in the heap; first %+v, not %+v", count, len(heap), first, want)
+			t.Fatalf("%d timers run, the heap has %d; the first is %+v, want %+v", count, len(heap), first, want)
 		}
 	}
 }
 
-// firstOf finds the first of those that run.
+// firstOf returns the earliest running timer.
 func firstOf(all []Timer[int]) (first *Timer[int]) {
 	for i := range all {
 		if one := &all[i]; one.Runs() && (first == nil || one.at.Before(first.at)) {
@@ -69,8 +69,8 @@ func firstOf(all []Timer[int]) (first *Timer[int]) {
 	return first
 }
 
-// TestTimersAreSetAgain: earlier or later, and the first comes first.
-func TestTimersAreSetAgain(t *testing.T) {
+// TestReset: timers that are reset to an earlier or later time are returned in order.
+func TestReset(t *testing.T) {
 	var all Heap[int]
 	one, two := &Timer[int]{}, &Timer[int]{}
 	all.Set(one, start.Add(2))
@@ -81,6 +81,6 @@ func TestTimersAreSetAgain(t *testing.T) {
 	}
 	all.Set(two, start.Add(9))
 	if all.Due(start.Add(5)) != one || all.Due(start.Add(5)) != nil || all.Due(start.Add(9)) != two {
-		t.Error("later: in another order")
+		t.Error("timers are due in the wrong order")
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Purpose is a use of tools in addition to Go.
+// Purpose is a task that needs tools in addition to Go.
 type Purpose struct {
 	Name  string   // a make target, "tests" or "machines"
-	About string   // a line of the list
+	About string   // description in the list
 	Needs []string // names for Missing
 }
 

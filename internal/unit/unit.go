@@ -13,7 +13,7 @@ const name = "roced.service"
 // folders are the directories of units, as in systemd.unit(5).
 var folders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 
-// Start returns how to start the service.
+// Start returns advice on starting the service.
 func Start() string {
 	return advise("/", "systemctl start roced", "start it with roced run --device INTERFACE")
 }
@@ -28,7 +28,7 @@ func Answering() string {
 	return "check whether it is stopped: " + advise("/", "systemctl status roced", "ps -C roced")
 }
 
-// Log returns where to find the messages of the service.
+// Log returns advice on finding the log of the service.
 func Log() string {
 	return advise("/", "journalctl -u roced", "see its standard error")
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAdvise: systemctl is advice only where systemd runs and has the unit.
+// TestAdvise: the advice is systemctl only if systemd is running and has the unit.
 func TestAdvise(t *testing.T) {
 	for _, row := range []struct {
 		paths []string

@@ -19,7 +19,7 @@ const slowVariable = "ROCED_SLOW"
 // wait.
 var Limit = Long(time.Minute)
 
-// Long returns a time limit that ends what hangs: d, or on a slow machine (ROCED_SLOW) a multiple of it.
+// Long returns the time limit d, or on a slow machine (ROCED_SLOW) a multiple of it.
 func Long(d time.Duration) time.Duration {
 	if factor, err := strconv.Atoi(os.Getenv(slowVariable)); err == nil && factor > 1 {
 		return d * time.Duration(factor)
@@ -37,8 +37,8 @@ func Eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Guard returns a context that ends a hanging wait, not before Limit. Consecutive waits share a context, so a
-// test with many waits does not create as many timers.
+// Guard returns a context that ends a hanging wait after Limit at the earliest. Consecutive waits share a context, so
+// that a test with many waits creates few timers.
 func Guard(t testing.TB) context.Context {
 	if last, has := guards.Load(t); has && time.Now().Before(last.(*guard).until) {
 		return last.(*guard).Context

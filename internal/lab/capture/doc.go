@@ -15,8 +15,8 @@
 // Before Linux 6.2 a Socket cannot read trains and reports them as lost; Namespace.CutTrains makes the sender
 // segment them.
 //
-// AF_PACKET receives frames after XDP, so it does not see frames that roced takes from the link. Capture at
-// the other end of the link instead.
+// AF_PACKET receives frames after XDP, so it does not see frames that XDP redirects to roced. Capture at the other end
+// of the link instead.
 //
 // A Socket is used by one goroutine. A Recorder has its own goroutine.
 package capture

@@ -23,7 +23,7 @@ func WritePcap(w io.Writer, frames []Recorded) error {
 	header := order.AppendUint32(nil, pcapMagicNanoseconds)
 	header = order.AppendUint16(header, pcapMajor)
 	header = order.AppendUint16(header, pcapMinor)
-	header = append(header, make([]byte, 8)...) // the zone and its accuracy: always 0
+	header = append(header, make([]byte, 8)...) // time zone and accuracy: always 0
 	header = order.AppendUint32(header, pcapSnapLen)
 	header = order.AppendUint32(header, pcapLinkEthernet)
 	out.Write(header)

@@ -23,7 +23,7 @@ type Recorder struct {
 	socket   *Socket
 	stopping atomic.Bool
 	done     chan struct{}
-	frames   []Recorded // once done
+	frames   []Recorded // valid after done is closed
 	err      error
 }
 
@@ -66,8 +66,8 @@ func (r *Recorder) drain() error {
 	return nil
 }
 
-// Stop ends the recording and returns the frames captured before. The error is ENOBUFS if some were lost;
-// later ones were recorded.
+// Stop ends the recording and returns the frames captured before. The error is ENOBUFS if frames were lost; the frames
+// after those are recorded.
 func (r *Recorder) Stop() ([]Recorded, error) {
 	r.stopping.Store(true)
 	<-r.done

@@ -66,7 +66,7 @@ func TestPacketsOfAFrame(t *testing.T) {
 		t.Fatalf("% x, %v", packets, err)
 	}
 	if has, right := ChecksumRight(packets[0]); !has || !right {
-		t.Error("no checksum, or a wrong one")
+		t.Error("the checksum is missing or wrong")
 	}
 	packets[0][50]++
 	if _, right := ChecksumRight(packets[0]); right {
@@ -74,8 +74,8 @@ func TestPacketsOfAFrame(t *testing.T) {
 	}
 }
 
-// TestPacketsOfOddFrames checks that a frame without UDP right behind its first IP header is one packet, as it is: in a tunnel,
-// for another protocol, or truncated.
+// TestPacketsOfOddFrames: a frame without UDP directly after its first IP header is returned unchanged as one packet.
+// It may be a tunnelled packet, another protocol, or truncated.
 func TestPacketsOfOddFrames(t *testing.T) {
 	whole := frame(t, trainIPv4)
 	icmp, arp, options := bytes.Clone(whole), bytes.Clone(whole), bytes.Clone(whole)
@@ -93,7 +93,7 @@ func TestPacketsOfOddFrames(t *testing.T) {
 	}
 }
 
-// A header that does not fit its frame is refused.
+// TestPacketsOfAWrongHeader: a header that does not match its frame is an error.
 func TestPacketsOfAWrongHeader(t *testing.T) {
 	whole := frame(t, trainIPv4)
 	short := unfinished(34)

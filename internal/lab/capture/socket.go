@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is the size of the socket's buffer in bytes: some thousand frames.
+// receiveBuffer is the size of the socket's buffer in bytes: a few thousand frames.
 const receiveBuffer = 16 << 20
 
 // Frame is a captured Ethernet frame.
@@ -29,7 +29,7 @@ func (f *Frame) Packets() ([][]byte, error) { return f.Unfinished.Packets(f.Data
 type Socket struct {
 	fd     int
 	frame  []byte
-	trains int // number of unreadable trains since complete
+	trains int // number of unreadable trains since the last call of complete
 }
 
 // Open starts capturing on a link of a namespace.

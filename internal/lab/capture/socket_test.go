@@ -15,11 +15,11 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 
 func TestOpenOfNoLink(t *testing.T) {
 	if _, err := Open(labtest.Pair(t).A, "eth9"); err == nil {
-		t.Error("a watch of a link that is not there")
+		t.Error("opened a missing link")
 	}
 }
 
-// TestFramesLost: a socket that missed something must not be believed.
+// TestFramesLost: lost frames are reported.
 func TestFramesLost(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s, err := Open(hosts.A, "eth0")
@@ -32,7 +32,7 @@ func TestFramesLost(t *testing.T) {
 	}
 	var conn net.Conn
 	err = hosts.B.Do(func() (err error) {
-		conn, err = net.Dial("udp", "[ff02::1%eth0]:4791") // to all hosts, which needs no neighbour
+		conn, err = net.Dial("udp", "[ff02::1%eth0]:4791") // multicast needs no neighbour entry
 		return err
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	trainSegment = 100
 )
 
-// sendTrain has a host send the train and the packet to all hosts, which needs no neighbour.
+// sendTrain sends the train and the packet from a host to the all-nodes group, which needs no neighbour entry.
 func sendTrain(t *testing.T, ns *lab.Namespace) {
 	t.Helper()
 	err := ns.Do(func() error {
@@ -52,7 +52,7 @@ func sendTrain(t *testing.T, ns *lab.Namespace) {
 	}
 }
 
-// payload returns the payload of a packet of sendTrain; nil of another frame.
+// payload returns the payload of a packet of sendTrain, or nil for another frame.
 func payload(frame []byte) []byte {
 	const ip, udp, headers = 14, 14 + 40, 14 + 40 + 8
 	if len(frame) <= headers || frame[ip+6] != unix.IPPROTO_UDP || binary.BigEndian.Uint16(frame[udp+2:]) != 4791 {
@@ -61,7 +61,8 @@ func payload(frame []byte) []byte {
 	return frame[headers:]
 }
 
-// captured returns the number of frames and packets of sendTrain that a socket gets, up to the packet after the train.
+// captured returns the numbers of frames and packets of sendTrain that a socket captures, up to the packet after the
+// train.
 func captured(t *testing.T, s *Socket) (frames, packets int, lost error) {
 	t.Helper()
 	last := false
@@ -86,8 +87,8 @@ func captured(t *testing.T, s *Socket) (frames, packets int, lost error) {
 	return frames, packets, lost
 }
 
-// TestTrains: a capture shows the packets of a train, or reports a loss on a kernel that cannot describe it. On each kernel it shows
-// the packet that follows the train, and each packet of a train that is cut.
+// TestTrains: a capture has the packets of a train, or reports a loss on a kernel that cannot deliver trains to it. On
+// every kernel it has the packet after the train, and all packets of a train that the sender segments.
 func TestTrains(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s, err := Open(hosts.B, "eth0")
@@ -115,20 +116,20 @@ func TestTrains(t *testing.T) {
 	}
 }
 
-// TestRecorderGoesOn: a recorder that has lost a frame records later ones, and reports the loss at its end.
-func TestRecorderGoesOn(t *testing.T) {
+// TestRecorderContinues: a recorder that has lost a frame records later frames, and reports the loss at its end.
+func TestRecorderContinues(t *testing.T) {
 	hosts := labtest.Pair(t)
 	seen, err := Open(hosts.B, "eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer seen.Close()
-	r, err := Record(hosts.B, "eth0") // the kernel gives a frame to the newest socket first
+	r, err := Record(hosts.B, "eth0") // the kernel delivers a frame to the newest socket first
 	if err != nil {
 		t.Fatal(err)
 	}
 	sendTrain(t, hosts.A)
-	captured(t, seen) // by now the recorder's socket has them too
+	captured(t, seen) // so the recorder's socket has received them too
 	frames, err := r.Stop()
 	if old := kernel.Before(kernel.Release(), 6, 2); errors.Is(err, unix.ENOBUFS) != old || err != nil && !old {
 		t.Errorf("recorder: %v", err)

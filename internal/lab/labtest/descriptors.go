@@ -16,8 +16,8 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// Main is a TestMain that fails if the tests leave file descriptors open. It also removes the namespaces of
-// killed tests, runs more parallel tests than by default, and reduces garbage collection.
+// Main implements TestMain. It fails if the tests leave file descriptors open. It also removes the namespaces of killed
+// tests, runs more tests in parallel than Go does by default, and reduces garbage collection.
 func Main(m *testing.M) {
 	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)

@@ -60,7 +60,7 @@ func addAddresses(t testing.TB, ns *lab.Namespace, addresses ...string) {
 	}
 }
 
-// BadPair is Pair with an impaired wire.
+// BadPair creates two namespaces joined by an impaired wire.
 func BadPair(t testing.TB, seed uint64, i lab.Impairment, options ...lab.VethOption) *PairLab {
 	t.Helper()
 	pair, middle := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, New(t, "labtest-w")

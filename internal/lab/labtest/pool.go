@@ -17,8 +17,8 @@ func NewPool[P any](size int, pair func() P) *Pool[P] {
 	return p
 }
 
-// Take runs a test in parallel with others and acquires a pair until the test ends. Cleanups that the test
-// registers later run before the pair is released.
+// Take marks a test as parallel, and acquires a pair until the test ends. Cleanups that the test registers later run
+// before the pair is released.
 func (p *Pool[P]) Take(t *testing.T) P {
 	t.Parallel()
 	pair := <-p.free
