@@ -10,9 +10,9 @@
 //	             ▼
 //	           the engine, between two rounds
 //
-// A Table has rdmavt's rules and return values. It has no lock: the card's control plane calls it
-// under its own. As in the kernel, an attach does not make the host a member of the group; package
-// mcast/membership does that, independently of this package.
+// A Table has rdmavt's rules and return values. It has no lock: the card's control plane calls it under its own lock.
+// As in the kernel, an attach does not make the host a member of the group; package mcast/membership does that,
+// independently of this package.
 //
-// Left out: memberships, source-specific groups, multicast routing.
+// Out of scope: memberships, source-specific groups, multicast routing.
 package mcast

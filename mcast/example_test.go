@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/mcast"
 )
 
-// A table of groups with names for queue pairs. Attaching twice is told, and needs one detach.
+// A table of groups with names for queue pairs. A second attach is reported, and one detach undoes both.
 func ExampleTable() {
 	table := mcast.NewTable[string](mcast.Limits{Groups: 16, QPsPerGroup: 16, Attachments: 64})
 	mgid, _ := mcast.MGID(netip.MustParseAddr("239.1.2.3"))

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The errors of Table.Add and Detach. ErrGroupExists and ErrAttached are results rather than
-// errors: rvt_mcast_add returns them, and an attach that gets them has succeeded.
+// The errors of Table.Add and Detach. ErrGroupExists and ErrAttached are results of rvt_mcast_add that do not mean a
+// failure: with them an attach succeeds.
 var (
 	ErrGroupExists = errno.New("the group existed; the queue pair was added", unix.EEXIST)
-	ErrAttached    = errno.New("the queue pair is attached already", unix.ESRCH)
+	ErrAttached    = errno.New("the queue pair is already attached", unix.ESRCH)
 	ErrMLID        = errno.New("the MGID is in use with another MLID", unix.EINVAL)
 	ErrNotAttached = errno.New("the queue pair is not attached to the group", unix.EINVAL)
 	ErrLimit       = errno.New("limit reached", unix.ENOMEM)
@@ -37,27 +37,27 @@ type Group[Q comparable] struct {
 	refs int // held by callers of Find, and by the table
 }
 
-// NewGroup makes a group for Table.Add (rvt_mcast_alloc).
+// NewGroup returns a group for Table.Add (rvt_mcast_alloc).
 func NewGroup[Q comparable](mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	return &Group[Q]{MGID: mgid, MLID: mlid}
 }
 
 // Table holds a port's groups, with the rules and return values of rdmavt
-// (drivers/infiniband/sw/rdmavt/mcast.c). An MLID may have several MGIDs; an MGID has one MLID. The
-// table has no lock: the card's control plane calls it under its own.
+// (drivers/infiniband/sw/rdmavt/mcast.c). An MLID may have several MGIDs; an MGID has one MLID. The table has no lock:
+// the card's control plane calls it under its own lock.
 type Table[Q comparable] struct {
 	limits      Limits
 	groups      map[wire.GID]*Group[Q]
 	attachments int
 }
 
-// NewTable makes an empty table.
+// NewTable returns an empty table.
 func NewTable[Q comparable](limits Limits) *Table[Q] {
 	return &Table[Q]{limits: limits, groups: map[wire.GID]*Group[Q]{}}
 }
 
-// Find returns the group with this MGID and MLID, or nil (rvt_mcast_find). It takes a reference,
-// which the caller gives back with Put.
+// Find returns the group with this MGID and MLID, or nil (rvt_mcast_find). It acquires a reference, which the caller
+// releases with Put.
 func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	group := t.groups[mgid]
 	if group == nil || group.MLID != mlid {
@@ -67,13 +67,13 @@ func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	return group
 }
 
-// Put gives a reference back that Find took.
+// Put releases a reference acquired by Find.
 func (t *Table[Q]) Put(group *Group[Q]) { group.refs-- }
 
 // Add adds a group and attaches a queue pair to it (rvt_mcast_add). It returns nil if both were
-// added; ErrGroupExists if the MGID had a group and the queue pair was attached to that one;
-// ErrAttached if the queue pair was attached already; ErrMLID if the MGID has another MLID;
-// ErrLimit. After any error except ErrGroupExists nothing has changed.
+// added; ErrGroupExists if the MGID had a group and the queue pair was attached to that group; ErrAttached if the queue
+// pair was already attached; ErrMLID if the MGID has another MLID; ErrLimit. After any error except ErrGroupExists
+// nothing has changed.
 func (t *Table[Q]) Add(group *Group[Q], qp Q) error {
 	known := t.groups[group.MGID]
 	if known != nil {
@@ -85,7 +85,7 @@ func (t *Table[Q]) Add(group *Group[Q], qp Q) error {
 	case t.attachments >= t.limits.Attachments:
 		return fmt.Errorf("%w: %d attachments", ErrLimit, t.limits.Attachments)
 	case t.limits.QPsPerGroup < 1:
-		return fmt.Errorf("%w: no queue pair to a group", ErrLimit)
+		return fmt.Errorf("%w: no queue pairs are allowed per group", ErrLimit)
 	}
 	group.qps = []Q{qp}
 	group.refs++
@@ -110,8 +110,8 @@ func (t *Table[Q]) addTo(group *Group[Q], mlid wire.MLID, qp Q) error {
 	return ErrGroupExists
 }
 
-// Attach attaches a queue pair to a group, and makes the group if it does not exist
-// (rvt_attach_mcast). Attaching again is no error; one Detach undoes all of it.
+// Attach attaches a queue pair to a group, and creates the group if it does not exist (rvt_attach_mcast). Attaching
+// again is not an error; one Detach undoes all Attach calls.
 func (t *Table[Q]) Attach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	switch err := t.Add(NewGroup[Q](mgid, mlid), qp); err {
 	case ErrGroupExists, ErrAttached:
@@ -143,8 +143,7 @@ func (t *Table[Q]) Detach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	return nil
 }
 
-// Members are the queue pairs attached to an MGID; nil if there are none. The slice is never
-// changed, only replaced.
+// Members returns the queue pairs attached to an MGID, or nil. The slice is never changed, only replaced.
 func (t *Table[Q]) Members(mgid wire.GID) []Q {
 	if group := t.groups[mgid]; group != nil {
 		return group.qps
@@ -161,7 +160,7 @@ func (t *Table[Q]) Groups() []*Group[Q] {
 	return all
 }
 
-// Len is how many groups there are.
+// Len returns the number of groups.
 func (t *Table[Q]) Len() int { return len(t.groups) }
 
 // TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty). Despite its name, which

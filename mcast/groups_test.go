@@ -19,7 +19,7 @@ var (
 	roomy = Limits{Groups: 10, QPsPerGroup: 10, Attachments: 20}
 )
 
-// The return values of rvt_mcast_add, by errno.
+// TestAdd checks the return values of rvt_mcast_add, as errnos.
 func TestAdd(t *testing.T) {
 	table := NewTable[int](roomy)
 	for _, step := range []struct {
@@ -30,7 +30,7 @@ func TestAdd(t *testing.T) {
 		want unix.Errno // 0: nil
 	}{
 		{"both are added", mgidA, 5, 1, 0},
-		{"the group was there", mgidA, 5, 2, unix.EEXIST},
+		{"the group exists", mgidA, 5, 2, unix.EEXIST},
 		{"attached already", mgidA, 5, 2, unix.ESRCH},
 		{"another MLID", mgidA, 6, 3, unix.EINVAL},
 		{"another MGID with the same MLID", mgidB, 5, 1, 0},
@@ -105,7 +105,7 @@ func TestFindHoldsAReference(t *testing.T) {
 	}
 }
 
-// Limits are ENOMEM, and nothing has changed when one is met.
+// TestLimits: a reached limit is ENOMEM, and nothing is changed.
 func TestLimits(t *testing.T) {
 	for name, limits := range map[string]Limits{
 		"groups":                 {Groups: 1, QPsPerGroup: 9, Attachments: 9},
@@ -124,7 +124,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(table.Groups()) != 1 || !slices.Equal(table.Members(mgidA), []int{1}) {
-			t.Errorf("%s: changed after it was refused", name)
+			t.Errorf("%s: changed after an error", name)
 		}
 		if err := errors.Join(table.Detach(mgidA, 0, 1), table.Attach(second, 0, 2)); err != nil {
 			t.Errorf("%s: no room after a detach: %v", name, err)
@@ -132,7 +132,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A member list that a reader holds does not change under it.
+// TestMembersAreReplacedNotChanged: the list that Members has returned does not change.
 func TestMembersAreReplacedNotChanged(t *testing.T) {
 	table := NewTable[int](roomy)
 	for qp := range 3 {
@@ -176,13 +176,13 @@ func TestMGID(t *testing.T) {
 			t.Errorf("%s: %v, %v, %v", text, mgid, MAC(mgid), err)
 		}
 		if back := mgid.Addr(); back != addr.Unmap() {
-			t.Errorf("%s comes back as %v", text, back)
+			t.Errorf("%s becomes %v", text, back)
 		}
 	}
 	for _, text := range []string{"10.0.0.1", "223.255.255.255", "240.0.0.0", "fe80::1", "::", "ff01::1"} {
 		addr := netip.MustParseAddr(text)
 		_, err := MGID(addr)
-		if !errors.Is(err, unix.EINVAL) || strings.Contains(err.Error(), unix.EINVAL.Error()) { // its callers say that
+		if !errors.Is(err, unix.EINVAL) || strings.Contains(err.Error(), unix.EINVAL.Error()) { // callers add the errno's text
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -17,47 +17,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addresses makes the host a member of a group by giving the interface the group's address, with
-// autojoin. Such an address can do harm. These measures prevent it:
-//   - It is never the interface's first address, which NAT's REDIRECT and other programs take for
+// addresses makes the host a member of a group by adding the group's address to the interface, with autojoin. These
+// measures prevent side effects of such an address:
+//   - It is never the interface's first address, which NAT's REDIRECT and other programs treat as
 //     the interface's own (see placement). Its scope is global, so that the kernel sorts it after
-//     the others, and it is moved there again when the others go and come back.
-//   - It has a label of its own. Otherwise SIOCGIFADDR (netdevice(7)) may return it.
-//   - It has no local route. Otherwise the host's own messages to the group go to lo.
+//     the others, and it is moved there again when the others are removed and added again.
+//   - It has its own label. Otherwise SIOCGIFADDR (netdevice(7)) may return it.
+//   - It has no local route. Otherwise the host's own messages to the group are sent through lo.
 //
-// It is used under Memberships.mu.
+// Memberships.mu guards it.
 type addresses struct {
 	netlink   *netlink.Handle
 	queries   *host.Queries
 	namespace *host.Namespace
 	ifname    string
 	index     int
-	record    *journal.Journal // of our addresses, one a line
+	record    *journal.Journal // of our addresses, one per line
 }
 
 // recordKind is the journal kind of these records.
 const recordKind = "memberships"
 
-// labelSuffix marks our addresses, for people and for sweep.
+// labelSuffix marks our addresses, for administrators and for sweep.
 const labelSuffix = ":roced"
 
-// label is the label of our addresses. A long name is cut as the kernel cuts it when an interface
-// is renamed.
+// label returns the label of our addresses. A long name is truncated as by the kernel when an interface is renamed.
 func label(ifname string) string {
 	return ifname[:min(len(ifname), unix.IFNAMSIZ-1-len(labelSuffix))] + labelSuffix
 }
 
-// onLink names an interface for the library, which then needs no lookup.
+// onLink returns a link with only an index, so that the netlink library does not look up the interface.
 func onLink(index int) netlink.Link {
 	return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
 }
 
-// single is the /32 network of an address.
+// single returns the /32 network of an address.
 func single(group netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: group.AsSlice(), Mask: net.CIDRMask(32, 32)}
 }
 
-// join adds the group's address, or uses an existing one that somebody else made.
+// join adds the group's address, or uses an existing address of another program.
 func (a *addresses) join(group netip.Addr) (hold, error) {
 	if a.isLocal(group) {
 		return a.borrow(group)
@@ -102,14 +101,14 @@ func (a *addresses) remove(group netip.Addr) error {
 	return nil
 }
 
-// restore adds an address of ours again. It reports whether the address was gone, and whether the
-// present one is ours.
+// restore adds an address of ours again. It reports whether the address was missing, and whether the existing address
+// is ours.
 func (a *addresses) restore(group netip.Addr) (wasGone, ours bool, err error) {
 	switch err := a.add(group); {
 	case err == nil:
 		return true, true, nil
 	case errors.Is(err, unix.EEXIST) && a.hasOurs(group):
-		// It went and came back before the change was read.
+		// The address was removed and added again before the change was read.
 		return false, true, a.dropRoute(group, unix.RT_TABLE_LOCAL)
 	}
 	return true, false, a.record.Remove(group.String())
@@ -121,8 +120,8 @@ func (a *addresses) hasOurs(group netip.Addr) bool {
 	return err == nil && has(list, group, isOurs)
 }
 
-// dropRoute removes the local route that the kernel made for an address. It may be in another table
-// (of a VRF), or not exist.
+// dropRoute removes the local route that the kernel created for an address. The route may not exist, or may be in the
+// table of a VRF.
 func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	err := a.netlink.RouteDel(&netlink.Route{
 		Table: table, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: unix.RTPROT_KERNEL,
@@ -134,18 +133,18 @@ func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	return nil
 }
 
-// isLocal reports whether there is a local route to the group on the interface already. It belongs
-// to an address that somebody else made; dropRoute would take its route.
+// isLocal reports whether the interface already has a local route to the group. That route belongs to an address of
+// another program, and dropRoute must not remove it.
 func (a *addresses) isLocal(group netip.Addr) bool {
 	routes, err := a.netlink.RouteGetWithOptions(group.AsSlice(), &netlink.RouteGetOptions{OifIndex: a.index, FIBMatch: true})
-	// The answer's type is always that of a multicast route; its scope is the local route's.
+	// The type in the response is always multicast, but the scope is that of the local route.
 	return err == nil && len(routes) > 0 && routes[0].Scope == unix.RT_SCOPE_HOST
 }
 
 // groupMemory is the memory of a group in a kernel socket (struct ip_mc_socklist), in bytes.
 const groupMemory = 48
 
-// explain adds which limits there are.
+// explain adds the limits that ENOBUFS may refer to, and the remedies.
 func (a *addresses) explain(err error) error {
 	if !errors.Is(err, unix.ENOBUFS) {
 		return err
@@ -159,12 +158,12 @@ func (a *addresses) explain(err error) error {
 		return err
 	})
 	return fmt.Errorf("%w: all addresses with autojoin of a network namespace share the limits of one socket: the sysctl "+
-		"net.ipv4.igmp_max_memberships, now %s, and of the host net.core.optmem_max, in bytes, of which a group takes %d; "+
-		"raise the one that is reached, or use method socket", err, limit, groupMemory)
+		"net.ipv4.igmp_max_memberships, now %s, and the sysctl net.core.optmem_max, in bytes, of which a group uses %d; "+
+		"raise the limit that is reached, or use method socket", err, limit, groupMemory)
 }
 
-// Undo removes the groups' addresses that killed processes left in the calling thread's network
-// namespace, as Open does. It needs CAP_NET_ADMIN if there are any.
+// Undo removes groups' addresses that killed processes left in the calling thread's network namespace, as Open does. It
+// needs CAP_NET_ADMIN if such addresses exist.
 func Undo(stateDir string) error {
 	in, err := journal.ThisNamespace()
 	if err != nil {
@@ -178,8 +177,7 @@ func Undo(stateDir string) error {
 	return sweep(handle, cmp.Or(stateDir, journal.Dir), in)
 }
 
-// Left lists the groups whose addresses Netlink has made and no process has removed yet, among the
-// addresses of an interface.
+// Left returns the groups whose addresses were added through Netlink, among the addresses of an interface.
 func Left(list []host.Address) (groups []netip.Addr) {
 	for _, a := range list {
 		if isOurs(a) && a.IP.IsMulticast() {
@@ -194,7 +192,7 @@ func sweep(handle *netlink.Handle, dir string, in journal.Namespace) error {
 	return journal.Sweep(dir, recordKind, in, func(index int, left []string) error {
 		link, err := handle.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
-			return nil // its addresses have gone with it
+			return nil // its addresses were removed with it
 		}
 		if err != nil {
 			return err
@@ -204,7 +202,7 @@ func sweep(handle *netlink.Handle, dir string, in journal.Namespace) error {
 			if bad != nil || !group.Is4() {
 				continue
 			}
-			// With its label, because somebody may have replaced the address by another since.
+			// Match the label too, because the address may have been replaced by that of another program.
 			ours := &netlink.Addr{IPNet: single(group), Label: label(link.Attrs().Name)}
 			err = errors.Join(err, gone(handle.AddrDel(onLink(index), ours)))
 		}
@@ -234,7 +232,7 @@ func (a *addresses) close() error {
 	return a.record.Close()
 }
 
-// addressHold is an address that is ours.
+// addressHold is a hold by an address of ours.
 type addressHold struct {
 	addresses *addresses
 	group     netip.Addr

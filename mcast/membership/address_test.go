@@ -25,7 +25,7 @@ func administrator(t *testing.T, host *lab.Namespace, cidr string, flags int) *n
 	return address
 }
 
-// only checks that one group is joined, and how.
+// only checks that exactly one group is joined, and its method.
 func only(t *testing.T, m *Memberships, want Joined) {
 	t.Helper()
 	if list := m.List(); len(list) != 1 || list[0] != want {
@@ -40,8 +40,8 @@ func records(t *testing.T, dir string) []string {
 	return list
 }
 
-// An address that the administrator made is used, not recorded, and stays, with its route, with any
-// prefix length.
+// TestAdministratorsAddressIsKept: an address of the administrator, with any prefix length, is used, not recorded, and
+// kept with its route.
 func TestAdministratorsAddressIsKept(t *testing.T) {
 	for _, cidr := range []string{"239.1.2.3/32", "239.1.2.3/24"} {
 		for _, via := range []Method{Netlink, Auto} {
@@ -59,15 +59,15 @@ func TestAdministratorsAddressIsKept(t *testing.T) {
 				check(t, m.Close())
 				stateOf(t, host, group).compare(t, before, "after")
 				if len(groupAddresses(t, host, group)) != 1 || !isMember(t, host, group) {
-					t.Error("the administrator's membership is gone")
+					t.Error("the administrator's membership was removed")
 				}
 			})
 		}
 	}
 }
 
-// When the administrator's address goes, ours replaces it.
-func TestAdministratorsAddressGoes(t *testing.T) {
+// TestAdministratorsAddressIsRemoved: when the administrator removes the address, ours replaces it.
+func TestAdministratorsAddressIsRemoved(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	address := administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
 	m := open(t, host, Netlink)
@@ -75,11 +75,11 @@ func TestAdministratorsAddressGoes(t *testing.T) {
 	check(t, host.Netlink().AddrDel(eth0(t, host), address))
 	eventually(t, "address of ours", func() bool { return m.List()[0] == Joined{group, 1, Netlink, false} })
 	if !isMember(t, host, group) || hasLocalRoute(t, host, group) {
-		t.Error("not joined as it should be")
+		t.Error("not joined as expected")
 	}
 }
 
-// An address without autojoin is no membership, and is not ours to change.
+// TestAddressWithoutAutojoin: an existing address without autojoin does not count as a membership, and is not changed.
 func TestAddressWithoutAutojoin(t *testing.T) {
 	for _, cidr := range []string{"239.1.2.3/32", "239.1.2.3/24"} {
 		t.Run(cidr, func(t *testing.T) {
@@ -99,14 +99,15 @@ func TestAddressWithoutAutojoin(t *testing.T) {
 	}
 }
 
-// An address of ours that somebody removes comes back, without its local route.
-func TestRemovedAddressComesBack(t *testing.T) {
+// TestRemovedAddressIsRestored: an address of ours that another program removes is added again, without its local
+// route.
+func TestRemovedAddressIsRestored(t *testing.T) {
 	t.Parallel()
 	hosts, group := pair(t), ways[0].group
 	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	for range 3 {
-		w.settle(group)
+		w.awaitQuiet(group)
 		reports := w.count(capture.Report, group)
 		address := groupAddresses(t, hosts.A, group)[0]
 		check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &address))
@@ -121,7 +122,7 @@ func TestRemovedAddressComesBack(t *testing.T) {
 	}
 }
 
-// All addresses are flushed, as network managers do it.
+// TestFlush: all addresses are flushed, as by network managers.
 func TestFlush(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Netlink)
@@ -131,7 +132,7 @@ func TestFlush(t *testing.T) {
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
 	check(t, err)
 	for _, address := range list {
-		// When the host's own has gone, we remove ours.
+		// When the host's own address was removed, the process removes its address too.
 		if err := host.Netlink().AddrDel(eth0(t, host), &address); !errors.Is(err, unix.EADDRNOTAVAIL) {
 			check(t, err)
 		}
@@ -142,7 +143,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// After the administrator has replaced an address of a group, it is no longer treated as ours.
+// TestReplacedAddressIsNotOurs: an address that the administrator has replaced is no longer treated as ours.
 func TestReplacedAddressIsNotOurs(t *testing.T) {
 	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir})
@@ -157,12 +158,11 @@ func TestReplacedAddressIsNotOurs(t *testing.T) {
 	}
 	check(t, m.Close())
 	if len(groupAddresses(t, host, group)) != 1 {
-		t.Error("the administrator's address is gone")
+		t.Error("the administrator's address was removed")
 	}
 }
 
-// The kernel leaves a group with any address that is removed, also with one that had
-// not joined.
+// TestLongerAddressGoes: the kernel leaves a group when any of its addresses is removed, even one that had not joined.
 func TestLongerAddressGoes(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -173,7 +173,7 @@ func TestLongerAddressGoes(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
-// Leaving and joining again at once works.
+// TestLeaveAndJoinAgain: a group can be joined again immediately after leaving.
 func TestLeaveAndJoinAgain(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -189,7 +189,8 @@ func TestLeaveAndJoinAgain(t *testing.T) {
 	eventually(t, "no local route", func() bool { return !hasLocalRoute(t, host, group) })
 }
 
-// Two of ours on one interface: the second uses the first one's address, and takes over.
+// TestTwoOnOneInterface: a second Memberships on an interface uses the address of the first, and replaces it when the
+// first has left.
 func TestTwoOnOneInterface(t *testing.T) {
 	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
 	config := Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir}
@@ -208,8 +209,8 @@ func TestTwoOnOneInterface(t *testing.T) {
 	}
 }
 
-// In a VRF the local route is in the VRF's table. It is removed as soon as the kernel reports it; a
-// route that the kernel did not make stays.
+// TestLocalRouteInAnotherTable: in a VRF the local route is in the VRF's table. It is removed when the kernel reports
+// it. Routes not created by the kernel are kept.
 func TestLocalRouteInAnotherTable(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	check(t, open(t, host, Netlink).Join(group))

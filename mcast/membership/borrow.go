@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// borrowed is an address with autojoin that somebody else made, such as the administrator. It is
-// used and never changed.
+// borrowed is a hold by an address with autojoin that another program or the administrator added. It is never changed.
 type borrowed struct{}
 
 // release implements hold.
@@ -29,5 +28,5 @@ func (a *addresses) borrow(group netip.Addr) (hold, error) {
 	if has(list, group, hasAutojoin) {
 		return borrowed{}, nil
 	}
-	return nil, fmt.Errorf("%w: %s has this address already, without autojoin; remove it, or use method socket", unix.EEXIST, a.ifname)
+	return nil, fmt.Errorf("%w: %s already has this address, without autojoin; remove it, or use method socket", unix.EEXIST, a.ifname)
 }

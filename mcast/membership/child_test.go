@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childVariable makes the test binary join a group until it is killed.
+// childVariable makes the test binary join a group and wait until it is killed.
 const childVariable = "ROCED_MCAST_CHILD"
 
 // order is a command for a child.
@@ -53,7 +53,7 @@ func obey() (via Method, err error) {
 
 // startChild starts a process that joins, in a host's namespace, and returns its output; kill ends it with
 // SIGKILL.
-func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.SysProcAttr) (said string, kill func()) {
+func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.SysProcAttr) (output string, kill func()) {
 	t.Helper()
 	text, err := json.Marshal(o)
 	check(t, err)
@@ -70,13 +70,13 @@ func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.Sy
 		if !killed {
 			killed = true
 			check(t, process.Process.Kill())
-			_ = process.Wait() // that it was killed
+			_ = process.Wait() // the error states that it was killed
 			_ = stdin.Close()
 		}
 	}
 	t.Cleanup(kill)
-	said, _ = bufio.NewReader(stdout).ReadString('\n')
-	return said, kill
+	output, _ = bufio.NewReader(stdout).ReadString('\n')
+	return output, kill
 }
 
 // TestKilled: leftovers of a killed process are removed by the next one, whatever its method.
@@ -85,9 +85,9 @@ func TestKilled(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			hosts, dir := pair(t), t.TempDir()
 			before := stateOf(t, hosts.A, way.group)
-			said, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, way.via, way.group}, nil)
+			output, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, way.via, way.group}, nil)
 			if !isMember(t, hosts.A, way.group) {
-				t.Fatalf("the child is not a member; output %q", said)
+				t.Fatalf("the child is not a member; output %q", output)
 			}
 			kill()
 			left := 0
@@ -117,12 +117,12 @@ func TestLivingProcessIsLeftAlone(t *testing.T) {
 	check(t, m.Leave(group))
 	check(t, m.Close())
 	if len(groupAddresses(t, hosts.A, group)) != 1 || len(records(t, dir)) != 1 || w.count(capture.Leave, group) != 0 {
-		t.Error("a living process's membership was touched")
+		t.Error("a running process's membership was changed")
 	}
 }
 
-// An address that another program has added since a process was killed remains, and so does one with the same
-// record in another namespace.
+// TestKilledAndReplaced: an address that another program has added after the kill is kept, and so is an address in
+// another namespace.
 func TestKilledAndReplaced(t *testing.T) {
 	hosts, group, dir := pair(t), ways[0].group, t.TempDir()
 	_, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)
@@ -130,7 +130,7 @@ func TestKilledAndReplaced(t *testing.T) {
 	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &groupAddresses(t, hosts.A, group)[0]))
 	administrator(t, hosts.A, "239.1.2.3/32", 0)
 
-	// It looks just like ours.
+	// This address has the same label as ours.
 	check(t, hosts.B.Netlink().AddrAdd(eth0(t, hosts.B), &netlink.Addr{IPNet: single(group), Label: label("eth0")}))
 	openWith(t, Config{Interface: "eth0", Namespace: hosts.B.Path(), StateDir: dir})
 	if len(groupAddresses(t, hosts.B, group)) != 1 || len(records(t, dir)) != 1 {
@@ -142,7 +142,7 @@ func TestKilledAndReplaced(t *testing.T) {
 	}
 }
 
-// Without CAP_NET_ADMIN there is still the socket.
+// TestUnprivileged: without CAP_NET_ADMIN groups are joined by sockets.
 func TestUnprivileged(t *testing.T) {
 	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	rows := []struct {
@@ -161,15 +161,15 @@ func TestUnprivileged(t *testing.T) {
 		t.Run(fmt.Sprint(row.via, row.capabilities, row.group), func(t *testing.T) {
 			hosts, dir := pair(t), openDir(t)
 			nobody.AmbientCaps = row.capabilities
-			said, _ := startChild(t, hosts.A, order{"", dir, row.via, row.group}, nobody)
-			if !strings.Contains(said, row.want) || isMember(t, hosts.A, row.group) != strings.Contains(said, "<nil>") {
-				t.Errorf("child output: got %q, want %q", said, row.want)
+			output, _ := startChild(t, hosts.A, order{"", dir, row.via, row.group}, nobody)
+			if !strings.Contains(output, row.want) || isMember(t, hosts.A, row.group) != strings.Contains(output, "<nil>") {
+				t.Errorf("child output: got %q, want %q", output, row.want)
 			}
 		})
 	}
 }
 
-// openDir is a directory that everybody may write to.
+// openDir creates a directory that all users can write to.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mcast-")

@@ -5,7 +5,7 @@
 //
 //	join ────► Memberships: address, counted          memberships.go
 //	             ├── netlink: the group's address, IFA_F_MCAUTOJOIN    address.go
-//	             └── socket: one a group, never bound to a port        socket.go
+//	              └── socket: one per group, never bound to a port      socket.go
 //	                    └──► IGMP, MLD by the kernel
 //
 // A join alone delivers no packets to a queue pair: an attach does that (mcast). A send-only member
@@ -23,9 +23,9 @@
 //
 // Out of scope: IGMP and MLD messages (the kernel sends IGMPv1 to 3 and MLDv1 and 2), source-specific groups, multicast routing.
 //
-// Known limits: The kernel's lists do not say which program is in a group. If the kernel leaves a
-// group only for us while another program stays in it, and the cause is over before it is seen, the
-// group counts as joined. In the few microseconds between adding a group's address and removing its
-// local route, the host's own messages to the group can go to lo. When the host's own address goes
-// and comes back, the group's is the first until that is seen.
+// Known limits: The kernel's lists do not state which program is a member of a group. If the kernel leaves a group only
+// for us while another program remains a member, and the cause ends before it is detected, the group counts as joined.
+// In the few microseconds between adding a group's address and removing its local route, the host's own messages to the
+// group can be sent through lo. When the host's own address is removed and added again, the group's address is the
+// first until the change is processed.
 package membership

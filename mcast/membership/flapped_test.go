@@ -9,7 +9,7 @@ import (
 
 // TestKilledAndFlapped: a process is killed, then the host's own address is removed and added again. The
 // group's address, which no process maintains, is the first one until the next process opens
-// (docs/FAULTS.md). With sockets nothing was left.
+// (docs/FAULTS.md). With sockets nothing is left.
 func TestKilledAndFlapped(t *testing.T) {
 	for _, row := range []struct {
 		via  Method
@@ -25,7 +25,7 @@ func TestKilledAndFlapped(t *testing.T) {
 			}
 			openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: dir})
 			if first := firstAddress(t, hosts.A); first != "10.77.0.1" {
-				t.Errorf("when the next one has opened, %s is the first", first)
+				t.Errorf("after the next process has opened, %s is the first", first)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// keepUp repairs what other programs change, until Close.
+// keepUp repairs changes by other programs, until Close.
 func (m *Memberships) keepUp() {
 	defer close(m.followed)
 	retry, failures := time.NewTimer(0), 0
@@ -25,7 +25,7 @@ func (m *Memberships) keepUp() {
 			c = everything()
 		}
 		goOn := host.Pace(m.stop, func() {
-			if m.look(c) {
+			if m.process(c) {
 				retry.Reset(host.RetryPauses[min(failures, len(host.RetryPauses)-1)])
 				failures++
 			} else if c.port {
@@ -39,8 +39,8 @@ func (m *Memberships) keepUp() {
 	}
 }
 
-// look repairs changes, and reports whether to run again later.
-func (m *Memberships) look(c changes) (again bool) {
+// process repairs changes, and reports whether to retry later.
+func (m *Memberships) process(c changes) (again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended != nil {
@@ -54,9 +54,9 @@ func (m *Memberships) look(c changes) (again bool) {
 	case m.ended != nil:
 		return false
 	case err != nil && !was:
-		m.log.Warn("cannot read the state of the interface; its groups are not repaired until it can be read; trying again", "interface", m.ifname, "error", err)
+		m.log.Warn("cannot read the state of the interface; retrying; its groups are not repaired until then", "interface", m.ifname, "error", err)
 	case err == nil && was:
-		m.log.Info("the state of the interface is known again", "interface", m.ifname)
+		m.log.Info("the state of the interface can be read again", "interface", m.ifname)
 	}
 	m.lagging = err != nil
 	return err != nil || m.waitsForMore()
@@ -82,7 +82,7 @@ func (m *Memberships) repair(c changes) error {
 	return m.dropRoutes(c)
 }
 
-// dropRoutes removes local routes of our addresses that have come back.
+// dropRoutes removes local routes of our addresses that exist again.
 func (m *Memberships) dropRoutes(c changes) error {
 	if c.allRoutes && m.holds(isAddress) {
 		list, err := m.addresses.queries.LocalRoutes()

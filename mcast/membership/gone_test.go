@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The interface goes while groups are joined: it is logged, and said by further joins.
-func TestInterfaceGoes(t *testing.T) {
+// TestInterfaceIsRemoved: the removal of the interface while groups are joined is logged, and later joins return it as
+// an error.
+func TestInterfaceIsRemoved(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			hosts, log, dir := pair(t), new(logged), t.TempDir()
@@ -33,8 +34,8 @@ func TestInterfaceGoes(t *testing.T) {
 	}
 }
 
-// An interface that a bridge lets go of has not gone.
-func TestBridgeLetsGo(t *testing.T) {
+// TestLeavesBridge: an interface that is removed from a bridge still exists.
+func TestLeavesBridge(t *testing.T) {
 	hosts, log := pair(t), new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
 	attrs := netlink.NewLinkAttrs()
@@ -43,7 +44,7 @@ func TestBridgeLetsGo(t *testing.T) {
 	check(t, hosts.A.Netlink().LinkAdd(bridge))
 	check(t, hosts.A.Netlink().LinkSetMaster(eth0(t, hosts.A), bridge))
 	check(t, hosts.A.Netlink().LinkSetNoMaster(eth0(t, hosts.A)))
-	// Changes are read in order: when the address is back, the earlier ones have been read.
+	// Changes are processed in order: when the address exists again, earlier changes have been processed.
 	check(t, m.Join(ways[0].group))
 	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &groupAddresses(t, hosts.A, ways[0].group)[0]))
 	eventually(t, "address", func() bool { return len(groupAddresses(t, hosts.A, ways[0].group)) == 1 })
@@ -53,7 +54,7 @@ func TestBridgeLetsGo(t *testing.T) {
 	}
 }
 
-// Lost notifications are compensated by looking at everything.
+// TestRepair: after lost notifications the complete state is checked.
 func TestRepair(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -72,7 +73,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A small MTU turns IPv6 off on the interface, a large one turns it on again.
+// TestSmallMTU: a small MTU disables IPv6 on the interface, a larger one enables it again.
 func TestSmallMTU(t *testing.T) {
 	hosts, group, log := pair(t), ways[2].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Log: log.logger()})

@@ -15,9 +15,8 @@ import (
 	"strings"
 )
 
-// groupList is the kernel's list of the groups that interfaces are in, for any program, of one IP
-// version. It shows the namespace that it was opened in. file is nil if the kernel has no such
-// list.
+// groupList is the kernel's list of the memberships of all programs, by interface, for one IP version, in the namespace
+// in which it was opened. file is nil if the kernel has no such list.
 type groupList struct {
 	file *os.File
 	// parse calls found for each group of an interface.
@@ -40,11 +39,11 @@ func (l groupList) close() error {
 	return l.file.Close()
 }
 
-// listReads is how often a list is read in which a group is missing. The kernel returns the list in
-// pieces, and may skip a group when another one leaves in between.
+// listReads is the maximum number of reads of a list in which a group is missing. The kernel returns the list in parts,
+// and may skip a group when another one is removed in between.
 const listReads = 3
 
-// removeListed removes from groups those that an interface has joined, or all if that is unknown.
+// removeListed removes from groups those that an interface has joined, or all groups if that is unknown.
 func (l groupList) removeListed(index int, groups map[netip.Addr]struct{}) error {
 	if l.file == nil {
 		clear(groups)
@@ -52,18 +51,18 @@ func (l groupList) removeListed(index int, groups map[netip.Addr]struct{}) error
 	for read := 0; read < listReads && len(groups) > 0; read++ {
 		text, err := io.ReadAll(io.NewSectionReader(l.file, 0, maxList))
 		if err != nil {
-			return fmt.Errorf("list the groups that the kernel is in: %w", err)
+			return fmt.Errorf("list the groups that the kernel has joined: %w", err)
 		}
 		l.parse(string(text), index, func(group netip.Addr) { delete(groups, group) })
 	}
 	return nil
 }
 
-// maxList is longer than any list, in bytes.
+// maxList exceeds the length of any list, in bytes.
 const maxList = 1 << 40
 
-// parseIGMP reads /proc/net/igmp: a line for each interface, with its index, followed by indented
-// lines with its groups, as hexadecimal numbers in the host's byte order.
+// parseIGMP parses /proc/net/igmp: a line for each interface, with its index, followed by indented lines with its
+// groups, as hexadecimal numbers in the host's byte order.
 func parseIGMP(text string, index int, found func(netip.Addr)) {
 	own := false
 	for line := range strings.Lines(text) {
@@ -80,7 +79,7 @@ func parseIGMP(text string, index int, found func(netip.Addr)) {
 	}
 }
 
-// parseMLD reads /proc/net/igmp6: a line has index, name, group, and more.
+// parseMLD parses /proc/net/igmp6: each line starts with index, name and group.
 func parseMLD(text string, index int, found func(netip.Addr)) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)

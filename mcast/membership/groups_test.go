@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestGroupLists: the kernel's lists, on a machine of either byte order.
+// TestGroupLists: the kernel's lists are parsed on machines of either byte order.
 func TestGroupLists(t *testing.T) {
 	collect := func(parse func(string, int, func(netip.Addr)), text string, index int) (found []string) {
 		parse(text, index, func(group netip.Addr) { found = append(found, group.String()) })
 		return found
 	}
-	first := "010000E0" // 224.0.0.1, as a little-endian machine has it
+	first := "010000E0" // 224.0.0.1 on a little-endian machine
 	if native := netip.AddrFrom4([4]byte{224, 0, 0, 1}); !slices.Equal(collect(parseIGMP, "1\tlo:\n\t\t"+first+"\n", 1), []string{native.String()}) {
 		first = "E0000001"
 	}
@@ -44,9 +44,9 @@ func TestGroupLists(t *testing.T) {
 	}
 }
 
-// The lists are the namespace's, and those of now: a group that is left is missing, and where the
-// kernel has no list none is.
-func TestStrike(t *testing.T) {
+// TestRemoveListed: the lists show the current groups of the namespace. A group that was left is missing; without a
+// list no group is missing.
+func TestRemoveListed(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Socket)
 	for _, way := range ways[1:] {
@@ -76,6 +76,6 @@ func TestStrike(t *testing.T) {
 		check(t, err)
 	}
 	if nobodyKnows := map[netip.Addr]struct{}{ways[1].marker: {}}; (groupList{}).removeListed(m.index, nobodyKnows) != nil || len(nobodyKnows) != 0 {
-		t.Error("without a list a group is missing")
+		t.Error("a group is missing although the kernel has no list")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is everything of a host that a membership must not change.
+// state is the part of a host's state that a membership must not change.
 type state struct {
 	routes, addresses []string
 	ways              map[string]string
@@ -40,18 +40,18 @@ func (s state) compare(t *testing.T, before state, when string) {
 	}
 }
 
-// upAgain takes a host's eth0 down and up, and waits until all is as before.
+// upAgain sets a host's eth0 down and up, and waits until the state is as before.
 func upAgain(t *testing.T, hosts *labtest.PairLab, before state, group netip.Addr) {
 	t.Helper()
 	check(t, hosts.A.Netlink().LinkSetDown(eth0(t, hosts.A)))
 	check(t, hosts.A.Netlink().LinkSetUp(eth0(t, hosts.A)))
-	// IPv6 addresses of the administrator's go with the link.
+	// The kernel removes the administrator's IPv6 addresses when the link goes down.
 	check(t, hosts.A.AddAddress("eth0", "fd77::1/64"))
 	eventually(t, "link up, as before", func() bool { return reflect.DeepEqual(stateOf(t, hosts.A, group), before) })
 }
 
-// Neither addresses nor routes nor the choice of a source change, before, during and
-// after; also when the link goes down and up meanwhile.
+// TestHostIsAsBefore: addresses, routes and the selection of a source are the same before, during and after a
+// membership, even if the link goes down and up meanwhile.
 func TestHostIsAsBefore(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestHostIsAsBefore(t *testing.T) {
 	}
 }
 
-// A host whose interface has no IPv4 address of its own has none with a group.
+// TestHostWithoutAddress: on an interface without an IPv4 address, joining a group does not add one.
 func TestHostWithoutAddress(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestHostWithoutAddress(t *testing.T) {
 			address, err := netlink.ParseAddr("10.77.0.1/24")
 			check(t, err)
 			check(t, host.Netlink().AddrDel(eth0(t, host), address))
-			check(t, host.AddAddress("lo", "10.99.0.1/32")) // to be the source
+			check(t, host.AddAddress("lo", "10.99.0.1/32")) // the source address
 			m := open(t, host, way.via)
 			before := stateOf(t, host, way.group)
 			check(t, m.Join(way.group))
@@ -99,8 +99,8 @@ func TestHostWithoutAddress(t *testing.T) {
 	}
 }
 
-// A group that was joined while the link was down is reported when it comes up, and
-// brings no route with it.
+// TestJoinWhileDown: a group that was joined while the link was down is reported when the link comes up, and has no
+// route.
 func TestJoinWhileDown(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestJoinWhileDown(t *testing.T) {
 			check(t, hosts.A.Netlink().LinkSetDown(eth0(t, hosts.A)))
 			check(t, m.Join(way.group))
 			if n := w.count(capture.Report, way.group); n != 0 {
-				t.Fatalf("%d reports over a link that is down", n)
+				t.Fatalf("%d reports on a link that is down", n)
 			}
 			upAgain(t, hosts, before, way.group)
 			eventually(t, "report after link up", func() bool { return w.count(capture.Report, way.group) > 0 })
@@ -118,7 +118,7 @@ func TestJoinWhileDown(t *testing.T) {
 	}
 }
 
-// The membership does not depend on the host's own addresses.
+// TestAddressesChange: the membership does not depend on the host's own addresses.
 func TestAddressesChange(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
@@ -126,7 +126,7 @@ func TestAddressesChange(t *testing.T) {
 			hosts := pair(t)
 			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 			check(t, m.Join(way.group))
-			w.settle(way.group)
+			w.awaitQuiet(way.group)
 			for _, cidr := range []string{"10.77.0.1/24", "fd77::1/64"} {
 				address, err := netlink.ParseAddr(cidr)
 				check(t, err)
@@ -140,13 +140,13 @@ func TestAddressesChange(t *testing.T) {
 				t.Errorf("%d leaves", n)
 			}
 			if got := ioctlAddress(t, hosts.A); got != "10.78.0.1" {
-				t.Errorf("the host's address is taken to be %s", got)
+				t.Errorf("SIOCGIFADDR returns %s", got)
 			}
 		})
 	}
 }
 
-// With route_localnet too the kernel does not send from the group's address.
+// TestRouteLocalnet: even with route_localnet, the kernel does not send from the group's address.
 func TestRouteLocalnet(t *testing.T) {
 	group := ways[0].group
 	for _, scope := range []string{"all", "eth0"} {
@@ -163,8 +163,8 @@ func TestRouteLocalnet(t *testing.T) {
 	}
 }
 
-// The host's own sender and receiver of the group work before, during and after, and
-// the last of our leaves is none while the receiver is a member.
+// TestHostUsesTheGroup: the host's own sender and receiver of the group work before, during and after a membership. Our
+// last Leave sends no leave message while the receiver is a member.
 func TestHostUsesTheGroup(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -174,11 +174,11 @@ func TestHostUsesTheGroup(t *testing.T) {
 			talk := func(when string) {
 				t.Helper()
 				source := way.group.Is4()
-				for _, hears := range []*talker{a, b} {
+				for _, receiver := range []*talker{a, b} {
 					a.send(when + " from a")
-					hears.hear(when+" from a", map[bool]string{true: "10.77.0.1", false: "fd77::1"}[source])
+					receiver.receive(when+" from a", map[bool]string{true: "10.77.0.1", false: "fd77::1"}[source])
 					b.send(when + " from b")
-					hears.hear(when+" from b", map[bool]string{true: "10.77.0.2", false: "fd77::2"}[source])
+					receiver.receive(when+" from b", map[bool]string{true: "10.77.0.2", false: "fd77::2"}[source])
 				}
 			}
 			talk("before")
@@ -193,7 +193,7 @@ func TestHostUsesTheGroup(t *testing.T) {
 	}
 }
 
-// The neighbours are found anew before, during and after, from the right address.
+// TestNeighbours: neighbours are resolved before, during and after a membership, with the correct source address.
 func TestNeighbours(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -215,23 +215,23 @@ func findEachOther(t *testing.T, hosts *labtest.PairLab, when string) {
 		own := address[:len(address)-1] + "1"
 		forget(t, hosts.A, address)
 		forget(t, hosts.B, own)
-		hears, from := newTalker(t, hosts.B, netip.MustParseAddr(address)), newTalker(t, hosts.A, netip.MustParseAddr(own))
-		from.to = hears.to
+		receiver, from := newTalker(t, hosts.B, netip.MustParseAddr(address)), newTalker(t, hosts.A, netip.MustParseAddr(own))
+		from.to = receiver.to
 		from.send(when)
-		hears.hear(when, own)
-		hears.close()
+		receiver.receive(when, own)
+		receiver.close()
 		from.close()
 	}
 	neighbours, err := hosts.B.Netlink().NeighList(eth0(t, hosts.B).Attrs().Index, netlink.FAMILY_V4)
 	check(t, err)
 	for _, n := range neighbours {
 		if n.IP.String() != "10.77.0.1" && n.State != unix.NUD_NOARP {
-			t.Errorf("%s: the other host learned %v", when, fmt.Sprint(n))
+			t.Errorf("%s: the other host has neighbour %v", when, fmt.Sprint(n))
 		}
 	}
 }
 
-// forget takes a neighbour out of a host's table, if it is there.
+// forget removes a neighbour from a host's table, if it exists.
 func forget(t *testing.T, host *lab.Namespace, neighbour string) {
 	t.Helper()
 	err := host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: netip.MustParseAddr(neighbour).AsSlice()})

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The first join reports, the last leave leaves, and between them all is silent.
+// TestJoinsAreCounted: only the first join sends a report, and only the last leave sends a leave.
 func TestJoinsAreCounted(t *testing.T) {
 	t.Parallel()
 	hosts := pair(t)
@@ -23,7 +23,7 @@ func TestJoinsAreCounted(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 			check(t, m.Join(way.group))
-			first := w.settle(way.group)
+			first := w.awaitQuiet(way.group)
 			for range 2 {
 				check(t, m.Join(way.group))
 			}
@@ -31,12 +31,12 @@ func TestJoinsAreCounted(t *testing.T) {
 				check(t, m.Leave(way.group))
 			}
 			check(t, m.Join(way.marker))
-			w.settle(way.marker)
+			w.awaitQuiet(way.marker)
 			if n := w.count(capture.Report, way.group); n != first {
 				t.Errorf("%d reports after further joins, %d before", n, first)
 			}
 			if n := w.count(capture.Leave, way.group); n != 0 {
-				t.Errorf("%d leaves while there is a member", n)
+				t.Errorf("%d leaves while a member exists", n)
 			}
 			check(t, m.Leave(way.group))
 			eventually(t, "leave", func() bool { return w.count(capture.Leave, way.group) > 0 })
@@ -67,7 +67,7 @@ func TestVersions(t *testing.T) {
 			t.Run(row.want+" "+way.name, func(t *testing.T) {
 				w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 				check(t, m.Join(way.group))
-				w.settle(way.group)
+				w.awaitQuiet(way.group)
 				check(t, m.Leave(way.group))
 				eventually(t, "leave", func() bool { return w.count(capture.Leave, way.group) > 0 })
 				for _, kind := range []capture.Kind{capture.Report, capture.Leave} {
@@ -80,22 +80,22 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A switch that snoops lets a group through from join to leave, for as long as members
-// answer its queries: in each version of IGMP and MLD, as seen on its port.
-func TestSwitchKnows(t *testing.T) {
+// TestSwitchSnoops: a snooping switch forwards a group from join to leave, because members respond to its queries, in
+// each version of IGMP and MLD.
+func TestSwitchSnoops(t *testing.T) {
 	t.Parallel()
 	for igmp, mld := range map[byte]byte{2: 1, 3: 2} {
 		t.Run(fmt.Sprintf("IGMPv%d MLDv%d", igmp, mld), func(t *testing.T) {
 			t.Parallel()
-			switchKnows(t, switchSpeaking(t, igmp, mld), map[bool]string{true: fmt.Sprintf("IGMPv%d", igmp), false: fmt.Sprintf("MLDv%d", mld)})
+			checkSwitch(t, switchWithVersions(t, igmp, mld), map[bool]string{true: fmt.Sprintf("IGMPv%d", igmp), false: fmt.Sprintf("MLDv%d", mld)})
 		})
 	}
 }
 
-// switchSpeaking returns a switch that queries in the given versions, and a host on it that
-// responds in them. Both must be set from the start: for minutes after an IGMPv2 query a host uses
-// IGMPv2, whatever it is forced to, and a host that is forced to MLDv2 does not respond to MLDv1.
-func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
+// switchWithVersions returns a switch that queries in the given versions, and a host on it that
+// responds in them. Both must be set from the start: for minutes after an IGMPv2 query a host uses IGMPv2, regardless
+// of force_igmp_version, and a host that is forced to MLDv2 does not respond to MLDv1.
+func switchWithVersions(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
 	t.Helper()
 	hosts := &labtest.SwitchLab{PairLab: labtest.PairLab{A: labtest.New(t, "mcast-a")}}
 	sysctl(t, hosts.A, "ipv4/conf/default/force_igmp_version", fmt.Sprint(igmp))
@@ -104,15 +104,15 @@ func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
 	hosts.Bridge, err = lab.NewBridge("mcast-switch")
 	check(t, err)
 	t.Cleanup(func() { check(t, hosts.Bridge.Close()) })
-	ask(t, hosts.Bridge, igmp, mld)
+	setVersions(t, hosts.Bridge, igmp, mld)
 	hosts.PortA, err = hosts.Bridge.Port(hosts.A, "eth0")
 	check(t, err)
 	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/24"))
 	return hosts
 }
 
-// ask sets the versions of a bridge's queries.
-func ask(t *testing.T, bridge *lab.Bridge, igmp, mld byte) {
+// setVersions sets the versions of a bridge's queries.
+func setVersions(t *testing.T, bridge *lab.Bridge, igmp, mld byte) {
 	t.Helper()
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -132,7 +132,7 @@ func ask(t *testing.T, bridge *lab.Bridge, igmp, mld byte) {
 	}))
 }
 
-func switchKnows(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string) {
+func checkSwitch(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string) {
 	w := watchLink(t, hosts.Bridge.Namespace, hosts.PortA)
 	joined := map[netip.Addr]*Memberships{}
 	for _, way := range ways {
@@ -141,19 +141,19 @@ func switchKnows(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string
 		joined[way.group] = m
 		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(t, hosts, way.group) })
 	}
-	// An entry lives for 2.5 seconds, unless a query is answered; queries come every second.
-	asked4, asked6 := w.count(capture.Query, netip.IPv4Unspecified()), w.count(capture.Query, netip.IPv6Unspecified())
-	answers := map[netip.Addr]int{}
+	// An entry expires after 2.5 seconds without a response to a query; queries are sent every second.
+	queries4, queries6 := w.count(capture.Query, netip.IPv4Unspecified()), w.count(capture.Query, netip.IPv6Unspecified())
+	responses := map[netip.Addr]int{}
 	for group := range joined {
-		answers[group] = w.count(capture.Report, group)
+		responses[group] = w.count(capture.Report, group)
 	}
 	eventually(t, "queries", func() bool {
-		return w.count(capture.Query, netip.IPv4Unspecified()) >= asked4+4 && w.count(capture.Query, netip.IPv6Unspecified()) >= asked6+4
+		return w.count(capture.Query, netip.IPv4Unspecified()) >= queries4+4 && w.count(capture.Query, netip.IPv6Unspecified()) >= queries6+4
 	})
 	for group, m := range joined {
-		eventually(t, "answers", func() bool { return w.count(capture.Report, group) >= answers[group]+3 })
-		// It may forget the group until the next answer, if a query was late.
-		eventually(t, "entry after answers", func() bool { return inMDB(t, hosts, group) })
+		eventually(t, "responses", func() bool { return w.count(capture.Report, group) >= responses[group]+3 })
+		// If a query was late, the entry may be missing until the next response.
+		eventually(t, "entry after responses", func() bool { return inMDB(t, hosts, group) })
 		check(t, m.Leave(group))
 		eventually(t, "leave", func() bool { return w.count(capture.Leave, group) > 0 })
 		eventually(t, "no entry after leave", func() bool { return !inMDB(t, hosts, group) })
@@ -166,7 +166,7 @@ func switchKnows(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string
 	}
 }
 
-// inMDB reports whether a switch has a member of the group behind port A.
+// inMDB reports whether a switch has an entry for the group on port A.
 func inMDB(t *testing.T, hosts *labtest.SwitchLab, group netip.Addr) bool {
 	t.Helper()
 	list, err := hosts.Bridge.MDB()
@@ -200,7 +200,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// An IPv4 group may come as an IPv6 address that stands for it, as in an MGID.
+// TestMappedIsIPv4: an IPv4 group can be given as an IPv4-mapped IPv6 address, as in an MGID.
 func TestMappedIsIPv4(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Socket)
@@ -211,8 +211,8 @@ func TestMappedIsIPv4(t *testing.T) {
 	check(t, m.Leave(netip.MustParseAddr("239.1.2.3")))
 }
 
-// Without a namespace's name, the calling thread's counts, and must stay the same: an
-// index means another interface elsewhere.
+// TestNamespaceOfTheCaller: without a path, the namespace is that of the calling thread. It must be the same in later
+// calls, because an index denotes another interface in another namespace.
 func TestNamespaceOfTheCaller(t *testing.T) {
 	host := pair(t).A
 	var m *Memberships

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readIGMP reads /proc/net/igmp: a line for each device, then indented ones with its
-// groups, as numbers in host order.
+// readIGMP parses /proc/net/igmp: a line for each device, followed by indented lines with its groups, as numbers in
+// host byte order.
 func readIGMP(text string, groups map[netip.Addr]bool) {
 	device := ""
 	for line := range strings.Lines(text) {
@@ -37,7 +37,7 @@ func readIGMP(text string, groups map[netip.Addr]bool) {
 	}
 }
 
-// readMLD reads /proc/net/igmp6: index, device, group, users.
+// readMLD parses /proc/net/igmp6: index, device, group, users.
 func readMLD(text string, groups map[netip.Addr]bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -47,7 +47,7 @@ func readMLD(text string, groups map[netip.Addr]bool) {
 	}
 }
 
-// routes are all routes of a host.
+// routes returns all routes of a host.
 func routes(t testing.TB, host *lab.Namespace) (list []string) {
 	t.Helper()
 	all, err := host.Netlink().RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{}, netlink.RT_FILTER_TABLE)
@@ -59,7 +59,7 @@ func routes(t testing.TB, host *lab.Namespace) (list []string) {
 	return list
 }
 
-// ownAddresses are a host's addresses that are no group's.
+// ownAddresses returns a host's addresses except those of groups.
 func ownAddresses(t testing.TB, host *lab.Namespace) (list []string) {
 	t.Helper()
 	all, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_ALL)
@@ -73,7 +73,7 @@ func ownAddresses(t testing.TB, host *lab.Namespace) (list []string) {
 	return list
 }
 
-// way is where the kernel sends to dest, and from which address.
+// way returns the kernel's route to dest: source address, interface and type.
 func way(t testing.TB, host *lab.Namespace, dest string, index int) string {
 	t.Helper()
 	ways, err := host.Netlink().RouteGetWithOptions(netip.MustParseAddr(dest).AsSlice(), &netlink.RouteGetOptions{OifIndex: index})
@@ -83,7 +83,7 @@ func way(t testing.TB, host *lab.Namespace, dest string, index int) string {
 	return fmt.Sprintf("from %v dev %d type %d", ways[0].Src, ways[0].LinkIndex, ways[0].Type)
 }
 
-// ioctlAddress is what SIOCGIFADDR (netdevice(7)) takes for the address of eth0, or the error.
+// ioctlAddress returns the address of eth0 that SIOCGIFADDR (netdevice(7)) returns, or the error.
 func ioctlAddress(t testing.TB, host *lab.Namespace) string {
 	t.Helper()
 	request, err := unix.NewIfreq("eth0")

@@ -27,19 +27,19 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// ways are the methods, and the IP versions they apply to.
+// ways lists the methods, with a group of each IP version that they support.
 var ways = []struct {
 	name   string
 	via    Method
 	group  netip.Addr
-	marker netip.Addr // another group
+	marker netip.Addr // another group, to detect that earlier changes were processed
 }{
 	{"netlink", Netlink, netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("239.1.2.99")},
 	{"socket IPv4", Socket, netip.MustParseAddr("239.1.2.4"), netip.MustParseAddr("239.1.2.98")},
 	{"socket IPv6", Socket, netip.MustParseAddr("ff05::1:3"), netip.MustParseAddr("ff05::99")},
 }
 
-// pair is two hosts on one wire, which repeat their reports within 20 ms, not a second.
+// pair creates two hosts on one wire, which repeat their reports within 20 ms instead of a second.
 func pair(t testing.TB) *labtest.PairLab {
 	t.Helper()
 	hosts := &labtest.PairLab{A: labtest.New(t, "mcast-a"), B: labtest.New(t, "mcast-b")}
@@ -53,7 +53,7 @@ func pair(t testing.TB) *labtest.PairLab {
 	check(t, hosts.A.AddAddress("eth0", "fd77::1/64"))
 	check(t, hosts.B.AddAddress("eth0", "10.77.0.2/24"))
 	check(t, hosts.B.AddAddress("eth0", "fd77::2/64"))
-	eventually(t, "local route, which the kernel makes later", func() bool { return hasLocalRoute(t, hosts.A, netip.MustParseAddr("fd77::1")) })
+	eventually(t, "local route, which the kernel creates later", func() bool { return hasLocalRoute(t, hosts.A, netip.MustParseAddr("fd77::1")) })
 	return hosts
 }
 
@@ -106,7 +106,7 @@ func members(t testing.TB, host *lab.Namespace) map[netip.Addr]bool {
 	return groups
 }
 
-// groupAddresses are eth0's addresses that are a group's.
+// groupAddresses returns the addresses of eth0 that are the group's.
 func groupAddresses(t testing.TB, host *lab.Namespace, group netip.Addr) (found []netlink.Addr) {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
@@ -126,14 +126,14 @@ func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 	return link
 }
 
-// hasLocalRoute reports whether a host has a route for exactly that address.
+// hasLocalRoute reports whether a host has a route to exactly this address.
 func hasLocalRoute(t testing.TB, host *lab.Namespace, address netip.Addr) bool {
 	t.Helper()
 	only := netip.PrefixFrom(address, address.BitLen()).String()
 	return slices.ContainsFunc(routes(t, host), func(route string) bool { return strings.HasPrefix(route, only+" ") })
 }
 
-// logged is a log for tests to look at.
+// logged is a log that tests can read.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder

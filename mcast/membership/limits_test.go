@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nth4 and nth6 are groups.
+// nth4 and nth6 return different groups for different numbers.
 func nth4(i int) netip.Addr { return netip.AddrFrom4([4]byte{239, 5, byte(i >> 8), byte(i)}) }
 
 func nth6(i int) netip.Addr {
@@ -24,14 +24,14 @@ func nth6(i int) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-// With the kernel's default limits a thousand groups can be joined.
+// TestThousandGroups: a thousand groups can be joined with the kernel's default limits.
 func TestThousandGroups(t *testing.T) {
 	const n = 1000
 	rows := []struct {
 		name   string
 		via    Method
 		nth    func(int) netip.Addr
-		raised bool // igmp_max_memberships
+		raised bool // igmp_max_memberships is raised
 	}{
 		{"auto IPv4", Auto, nth4, false}, {"socket IPv4", Socket, nth4, false}, {"socket IPv6", Socket, nth6, false},
 		{"netlink, its limit raised", Netlink, nth4, true}, {"auto, its limit raised", Auto, nth4, true},
@@ -56,12 +56,12 @@ func TestThousandGroups(t *testing.T) {
 			there := members(t, host)
 			for i := range n {
 				if !there[row.nth(i)] {
-					t.Fatalf("no member of %v", row.nth(i))
+					t.Fatalf("not a member of %v", row.nth(i))
 				}
 			}
 			start = time.Now()
 			check(t, m.Close())
-			t.Logf("%d joins in %v, leaves in %v; the kernel's own part: joins in %v", n, joined, time.Since(start), bare)
+			t.Logf("%d joins in %v, leaves in %v; joins by plain sockets in %v", n, joined, time.Since(start), bare)
 			eventually(t, "leave of all", func() bool { return !isMember(t, host, row.nth(0)) && !isMember(t, host, row.nth(n-1)) })
 			if leaked := labtest.Leaked(before, labtest.Descriptors()); len(leaked) != 0 {
 				t.Errorf("leaked: %v", leaked)
@@ -74,7 +74,7 @@ func TestThousandGroups(t *testing.T) {
 // net.ipv4.igmp_max_memberships allows, the error states it.
 func TestAutojoinMemory(t *testing.T) {
 	host := pair(t).A
-	_ = host.Do(func() error { return os.WriteFile(optmemLimit, []byte("5000"), 0) }) // quicker, where that can be
+	_ = host.Do(func() error { return os.WriteFile(optmemLimit, []byte("5000"), 0) }) // faster, if it is permitted
 	n := mostByMemory(t, host)
 	sysctl(t, host, "ipv4/igmp_max_memberships", strconv.Itoa(n+1))
 	m := open(t, host, Netlink)
@@ -84,10 +84,10 @@ func TestAutojoinMemory(t *testing.T) {
 	refused(t, m.Join(nth4(n)), unix.ENOBUFS, "net.core.optmem_max", "48", "socket")
 }
 
-// optmemLimit is a file of each namespace from Linux 6.8 on, of the host alone before.
+// optmemLimit exists in each namespace since Linux 6.8, before that only in the initial one.
 const optmemLimit = "/proc/sys/net/core/optmem_max"
 
-// mostByMemory is how many groups a host's socket for autojoin has memory for.
+// mostByMemory returns the number of groups for which the kernel's autojoin socket of a host has memory.
 func mostByMemory(t *testing.T, host *lab.Namespace) int {
 	t.Helper()
 	var text []byte
@@ -100,7 +100,7 @@ func mostByMemory(t *testing.T, host *lab.Namespace) int {
 	return bytes / groupMemory
 }
 
-// bareJoins is how long sockets take that do nothing else.
+// bareJoins returns the time in which plain sockets join n groups.
 func bareJoins(t *testing.T, inside func(func() error) error, index, n int, nth func(int) netip.Addr) time.Duration {
 	t.Helper()
 	var sockets []int
@@ -130,7 +130,7 @@ func bareJoins(t *testing.T, inside func(func() error) error, index, n int, nth 
 	return time.Since(start)
 }
 
-// Addresses with autojoin share one socket of the kernel's, which holds 20 groups.
+// TestAutojoinLimit: addresses with autojoin share one kernel socket, which holds 20 groups.
 func TestAutojoinLimit(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Netlink)
@@ -139,7 +139,7 @@ func TestAutojoinLimit(t *testing.T) {
 	}
 	refused(t, m.Join(nth4(20)), unix.ENOBUFS, "239.5.0.20", "eth0", "net.ipv4.igmp_max_memberships", "now 20", "socket")
 	if len(groupAddresses(t, host, nth4(20))) != 0 || len(m.List()) != 20 {
-		t.Error("the join that failed left something behind")
+		t.Error("a failed join left an address or a membership behind")
 	}
 	check(t, m.Leave(nth4(0)))
 	check(t, m.Join(nth4(20)))
@@ -159,7 +159,7 @@ func TestFileLimit(t *testing.T) {
 	check(t, m.Join(nth4(0)))
 	var limit unix.Rlimit
 	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	fd, err := unix.Dup(0) // the lowest that is free
+	fd, err := unix.Dup(0) // the lowest free descriptor
 	check(t, err)
 	check(t, unix.Close(fd))
 	low := unix.Rlimit{Cur: uint64(fd), Max: limit.Max}

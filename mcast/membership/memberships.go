@@ -28,7 +28,7 @@ type Config struct {
 	// Namespace is the file of the interface's network namespace. If it is empty, the namespace is
 	// that of the thread that calls Open, and Join must be called from threads in the same one.
 	Namespace string
-	// Via is how to join. The zero value is Auto.
+	// Via is the method of joining. The zero value is Auto.
 	Via Method
 	// StateDir contains records of addresses added through Netlink, so that the next process removes
 	// those of a killed one. It must be a directory that is emptied at boot. Default /run/roced.
@@ -37,11 +37,10 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Memberships are the groups that we have made the host a member of, on one interface. They are for
-// full members only: a send-only member must not make the host send IGMP or MLD, so it neither
-// joins nor leaves here.
+// Memberships makes the host a member of groups on one interface. It is for full members only: a send-only member must
+// not make the host send IGMP or MLD, so it neither joins nor leaves here.
 //
-// The methods may be called from several goroutines.
+// Its methods are safe for concurrent use.
 type Memberships struct {
 	ifname       string
 	index        int
@@ -57,9 +56,9 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	joined map[netip.Addr]*membership
-	ended  error // why no group can be joined any more
-	mtu    int   // of the interface at the last look, in bytes
-	// lagging: the last look failed.
+	ended  error // reason why no group can be joined any more
+	mtu    int   // of the interface at the last query, in bytes
+	// lagging reports whether the last query of the state failed.
 	lagging bool
 }
 
@@ -68,18 +67,18 @@ type membership struct {
 	users    int
 	hold     hold
 	restored restoreCount
-	foreign  int // addresses of the group that are not ours, at the last look
+	foreign  int // number of addresses of the group that are not ours, at the last query
 }
 
-// hold is what makes the kernel a member of a group.
+// hold makes the kernel a member of a group: an address or a socket.
 type hold interface {
 	release() error
 	describe() (via Method, foreign bool)
 }
 
-// Open prepares for joining groups on an interface, and removes what killed processes left in its
-// network namespace. Open itself needs CAP_SYS_ADMIN only for a namespace other than the process's
-// own. With Netlink every Join needs CAP_NET_ADMIN.
+// Open prepares for joining groups on an interface, and removes addresses that killed processes left in its network
+// namespace. It needs CAP_SYS_ADMIN only for a namespace other than the process's own. With Netlink every Join needs
+// CAP_NET_ADMIN.
 func Open(c Config) (*Memberships, error) {
 	m := &Memberships{
 		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
@@ -133,7 +132,7 @@ func (m *Memberships) open(stateDir string) (err error) {
 	return err
 }
 
-// unfollow ends the following of changes.
+// unfollow ends the subscription to changes and closes the lists of groups.
 func (m *Memberships) unfollow() error {
 	if m.subscription != nil {
 		m.subscription.Close()
@@ -144,17 +143,17 @@ func (m *Memberships) unfollow() error {
 // Join makes the host a member of a group. The first Join makes the kernel send the report; further
 // Joins are only counted.
 //
-// From then on the host's sockets that are bound to a port, and have not joined the group
-// themselves, receive its packets too, as after a join by any other program (ip(7),
-// IP_MULTICAST_ALL). But no socket receives packets that XDP redirects.
+// From then on, sockets of the host that are bound to a port also receive the group's packets, even if they have not
+// joined the group, as after a join by any other program (IP_MULTICAST_ALL in ip(7)). No socket receives packets that
+// XDP redirects.
 //
 // Errors: EINVAL if the address is not multicast, has a zone, or is IPv6 and the interface does not
-// carry IPv6; EMFILE if the process may open no more files; ENODEV if the interface has gone;
+// carry IPv6; EMFILE if the process has reached its limit of open files; ENODEV if the interface no longer exists;
 // ENOBUFS if net.ipv4.igmp_max_memberships or net.core.optmem_max is reached and Via is Netlink.
 func (m *Memberships) Join(group netip.Addr) error {
 	group = group.Unmap()
 	if !group.IsMulticast() || group.Zone() != "" {
-		return fmt.Errorf("join %v: %w: not a plain multicast address", group, unix.EINVAL)
+		return fmt.Errorf("join %v: %w: not a multicast address without a zone", group, unix.EINVAL)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -191,8 +190,8 @@ func (m *Memberships) join(group netip.Addr) (hold, error) {
 }
 
 // Leave undoes one Join. The last Leave of a group makes the kernel send the leave, unless another
-// program is a member. If it fails, the group counts as left although something could not be
-// removed; only ErrNotJoined means that the group was not joined.
+// program is a member. After an error other than ErrNotJoined, which means that the group was not joined, the group
+// counts as left although its address or socket could not be removed.
 func (m *Memberships) Leave(group netip.Addr) error {
 	group = group.Unmap()
 	m.mu.Lock()
@@ -216,7 +215,7 @@ type Joined struct {
 	Group netip.Addr
 	Users int    // Joins minus Leaves
 	Via   Method // Netlink or Socket; Auto if the membership was lost and could not be joined again
-	// Foreign: the membership is by an address with autojoin that somebody else made.
+	// Foreign reports whether the membership uses an address with autojoin of another program.
 	Foreign bool
 }
 

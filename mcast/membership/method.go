@@ -4,19 +4,18 @@ package membership
 
 import "fmt"
 
-// Method is how the host is made a member of a group. IPv6 groups are always joined by Socket: when
-// the link goes down the kernel removes an IPv6 address with autojoin, but not its membership.
+// Method is the method by which the host becomes a member of a group. IPv6 groups are always joined by Socket, because
+// the kernel removes an IPv6 address with autojoin, but not its membership, when the link goes down.
 type Method int
 
 const (
-	// Auto is Netlink where that is possible, else Socket.
+	// Auto is Netlink if possible, otherwise Socket.
 	Auto Method = iota
-	// Netlink gives the interface the group's address, with IFA_F_MCAUTOJOIN
-	// (ip-address(8), autojoin). All such addresses of a namespace share
-	// net.ipv4.igmp_max_memberships, 20 by default, and net.core.optmem_max: 426 groups as Linux has it
-	// before 6.8.
+	// Netlink adds the group's address to the interface, with IFA_F_MCAUTOJOIN (ip-address(8), autojoin). All such
+	// addresses of a namespace share the limits net.ipv4.igmp_max_memberships, 20 by default, and net.core.optmem_max,
+	// by default 426 groups before Linux 6.8.
 	Netlink
-	// Socket opens a UDP socket for each group. It costs a file descriptor.
+	// Socket opens a UDP socket, and so a file descriptor, for each group.
 	Socket
 )
 

@@ -12,14 +12,14 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// placement is the place of our addresses among those of the interface. NAT's REDIRECT,
-// SIOCGIFADDR, hostname -I, netconsole and scripts take the first address for the interface's own.
+// placement is the position of our addresses among those of the interface. NAT's REDIRECT, SIOCGIFADDR, hostname -I,
+// netconsole and scripts treat the first address as the interface's own.
 type placement int
 
 const (
-	behind  placement = iota // the first is the host's own
-	inFront                  // the first is ours: the host's own went and came back
-	alone                    // the host has none of its own
+	behind  placement = iota // the first address is the host's own
+	inFront                  // the first address is ours: the host's own was removed and added again
+	alone                    // the host has no own address
 )
 
 // placementOf finds the placement in a list of addresses, in the kernel's order.
@@ -34,8 +34,8 @@ func placementOf(list []host.Address) placement {
 	return behind
 }
 
-// moveBehind makes none of our addresses the interface's first, and reports whether it changed any.
-// A socket holds each membership meanwhile, so that the kernel sends no leave.
+// moveBehind moves our addresses behind the host's own, and reports whether it has changed addresses. Meanwhile a
+// socket holds each membership, so that the kernel sends no leave.
 func (m *Memberships) moveBehind(place placement) (done bool) {
 	if place == behind {
 		return false
@@ -49,12 +49,12 @@ func (m *Memberships) moveBehind(place placement) (done bool) {
 	return done
 }
 
-// moveOneBehind removes an address of ours. Then it adds the address again, which sorts it last; if
-// alone, the socket stays instead.
+// moveOneBehind removes an address of ours and adds it again, which sorts it last. If alone, it keeps the socket
+// instead of adding the address.
 func (m *Memberships) moveOneBehind(one *membership, ours addressHold, alone bool) error {
 	stand, err := m.standIn(ours.group)
 	if err != nil {
-		return fmt.Errorf("its address may be taken for the interface's own: %w", err)
+		return fmt.Errorf("its address may be treated as the interface's own: %w", err)
 	}
 	if alone {
 		one.hold = stand
@@ -71,8 +71,7 @@ func (m *Memberships) moveOneBehind(one *membership, ours addressHold, alone boo
 	return stand.release()
 }
 
-// standIn is a socket that replaces an address as long as the interface has no IPv4 address of its
-// own.
+// standIn is a socket that replaces an address while the interface has no own IPv4 address.
 type standIn struct{ hold }
 
 func (m *Memberships) standIn(group netip.Addr) (hold, error) {
@@ -83,8 +82,7 @@ func (m *Memberships) standIn(group netip.Addr) (hold, error) {
 	return standIn{socket}, nil
 }
 
-// replaceStandIns replaces the sockets by addresses when the interface has an address of its own
-// again.
+// replaceStandIns replaces the sockets by addresses when the interface has an own address again.
 func (m *Memberships) replaceStandIns(place placement) {
 	if place == alone {
 		return
@@ -105,7 +103,7 @@ func (m *Memberships) replaceStandIns(place placement) {
 	}
 }
 
-// holds reports whether any group has such a hold.
+// holds reports whether any group has a hold for which way returns true.
 func (m *Memberships) holds(way func(hold) bool) bool {
 	for _, one := range m.joined {
 		if way(one.hold) {
@@ -125,9 +123,8 @@ func isLost(h hold) bool {
 	return is
 }
 
-// restoreCount counts how often an address of ours was restored. Somebody, such as a network
-// manager, may remove it again and again: after maxRestores within restorePeriod a socket is used
-// instead.
+// restoreCount counts restores of an address of ours. Another program, such as a network manager, may remove it
+// repeatedly: after maxRestores within restorePeriod a socket is used instead.
 type restoreCount struct {
 	since    time.Time
 	restores int
@@ -138,10 +135,10 @@ const (
 	restorePeriod = 10 * time.Second
 )
 
-// errRemoved is the logged reason for using a socket then.
-var errRemoved = errors.New("its address is removed again and again by somebody else")
+// errRemoved is the logged reason for using a socket instead of an address.
+var errRemoved = errors.New("another program removes its address repeatedly")
 
-// exceeded counts a restore, and reports whether there were too many.
+// exceeded counts a restore, and reports whether the limit is exceeded.
 func (p *restoreCount) exceeded(now time.Time) bool {
 	if now.Sub(p.since) > restorePeriod {
 		*p = restoreCount{since: now}

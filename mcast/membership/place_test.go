@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// firstAddress is the first IPv4 address in the kernel's list: what NAT's REDIRECT takes.
+// firstAddress returns the first IPv4 address in the kernel's list, which NAT's REDIRECT uses.
 func firstAddress(t *testing.T, host *lab.Namespace) string {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
@@ -24,7 +24,7 @@ func firstAddress(t *testing.T, host *lab.Namespace) string {
 	return list[0].IP.String()
 }
 
-// flap takes the host's own address away, and gives it back as DHCP does.
+// flap removes the host's own address and adds it again, as a DHCP client does.
 func flap(t *testing.T, host *lab.Namespace) {
 	t.Helper()
 	address, err := netlink.ParseAddr("10.77.0.1/24")
@@ -40,11 +40,11 @@ func TestNeverTheFirstAddress(t *testing.T) {
 	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	check(t, m.Join(ways[0].marker))
-	w.settle(group)
+	w.awaitQuiet(group)
 	before := stateOf(t, hosts.A, group)
 	for range 5 {
 		flap(t, hosts.A)
-		eventually(t, "the own address in front", func() bool { return firstAddress(t, hosts.A) == "10.77.0.1" })
+		eventually(t, "the own address is first", func() bool { return firstAddress(t, hosts.A) == "10.77.0.1" })
 		eventually(t, "addresses for both groups", func() bool {
 			for _, one := range m.List() {
 				if one.Via != Netlink || len(groupAddresses(t, hosts.A, one.Group)) != 1 || hasLocalRoute(t, hosts.A, one.Group) {
@@ -58,7 +58,7 @@ func TestNeverTheFirstAddress(t *testing.T) {
 	address, err := netlink.ParseAddr("10.77.0.1/24")
 	check(t, err)
 	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), address))
-	eventually(t, "no address at all", func() bool { return firstAddress(t, hosts.A) == "" })
+	eventually(t, "no address is left", func() bool { return firstAddress(t, hosts.A) == "" })
 	if !isMember(t, hosts.A, group) || m.List()[0].Via != Socket {
 		t.Errorf("not a member by socket: %+v", m.List())
 	}
@@ -69,21 +69,22 @@ func TestNeverTheFirstAddress(t *testing.T) {
 	eventually(t, "the leave", func() bool { return !isMember(t, hosts.A, group) })
 }
 
-// Of two own addresses, one goes and comes back: it is behind the other, and before the group's.
+// TestOneOfTwoAddressesFlaps: an own address that is removed and added again is behind the other own address, and
+// before the group's.
 func TestOneOfTwoAddressesFlaps(t *testing.T) {
 	hosts, group := pair(t), ways[0].group
 	check(t, hosts.A.AddAddress("eth0", "10.78.0.1/24"))
 	m := open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	flap(t, hosts.A)
-	check(t, m.Join(ways[0].marker)) // earlier changes may be read later
+	check(t, m.Join(ways[0].marker)) // earlier changes may be processed later
 	if first := firstAddress(t, hosts.A); first != "10.78.0.1" {
 		t.Errorf("the first address is %s", first)
 	}
 }
 
-// If somebody removes the address again and again, a socket is used instead.
-func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
+// TestAddressIsRemovedRepeatedly: if another program removes the address repeatedly, a socket is used instead.
+func TestAddressIsRemovedRepeatedly(t *testing.T) {
 	hosts, group, log := pair(t), ways[0].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
 	check(t, m.Join(group))
@@ -101,8 +102,8 @@ func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// The interface gets another name while joined: all goes on, and a killed process's address is
-// found under the new name.
+// TestRename: renaming the interface does not affect memberships, and the address of a killed process is found under
+// the new name.
 func TestRename(t *testing.T) {
 	hosts, group := pair(t), ways[0].group
 	link := eth0(t, hosts.A)
@@ -132,16 +133,16 @@ func TestRename(t *testing.T) {
 	only(t, m, Joined{ways[0].marker, 1, Netlink, false})
 	kill()
 	if !member(group) {
-		t.Fatal("the killed process left nothing")
+		t.Fatal("the killed process left no address")
 	}
 	openWith(t, Config{Interface: "a-name-of-fifte", Namespace: hosts.A.Path(), Via: Socket, StateDir: dir})
 	if member(group) {
-		t.Error("the killed process's address is left")
+		t.Error("the killed process's address was not removed")
 	}
 }
 
-// maxRestores are allowed within a restorePeriod; the count begins again after one.
-func TestPatience(t *testing.T) {
+// TestRestoreCount: maxRestores are allowed within a restorePeriod, after which the count restarts.
+func TestRestoreCount(t *testing.T) {
 	var p restoreCount
 	start := time.Now()
 	for _, step := range []struct {
@@ -150,16 +151,16 @@ func TestPatience(t *testing.T) {
 		times int
 		up    bool
 	}{
-		{"as many as it bears", 0, maxRestores, false},
-		{"one too many", 0, 1, true},
+		{"the maximum", 0, maxRestores, false},
+		{"above the maximum", 0, 1, true},
 		{"at the end of the period", restorePeriod, 1, true},
 		{"in the next period", restorePeriod + 1, maxRestores, false},
-		{"too many in that", 2 * restorePeriod, 1, true},
-		{"in one that begins late", 5 * restorePeriod, 1, false},
+		{"above the maximum in that", 2 * restorePeriod, 1, true},
+		{"in a period that starts later", 5 * restorePeriod, 1, false},
 	} {
 		for i := range step.times {
 			if up := p.exceeded(start.Add(step.after)); up != step.up {
-				t.Errorf("%s, restore %d: up %v", step.name, i+1, up)
+				t.Errorf("%s, restore %d: exceeded %v", step.name, i+1, up)
 			}
 		}
 	}

@@ -4,8 +4,8 @@
 
 package membership
 
-// The guests that other kernels are tested in (tag vlan) have no NAT. TestNeverTheFirstAddress, of
-// what REDIRECT takes, runs there too.
+// The virtual machines for tests of other kernels (tag vlan) have no NAT. TestNeverTheFirstAddress, which checks the
+// address that REDIRECT uses, runs there too.
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// redirects makes a host redirect port 80 to its own server, and returns a function that connects
-// to it from another host.
-func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
+// redirects makes a host redirect port 80 to a server on it, and returns a function that connects to the port from
+// another host.
+func redirects(t *testing.T, host, client *lab.Namespace) (connect func() error) {
 	t.Helper()
 	needs.Tools(t, "iptables")
 	rule := strings.Fields("-w -t nat -A PREROUTING -p tcp --dport 80 -j REDIRECT --to-ports 8080")
@@ -57,28 +57,28 @@ func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
 		defer conn.Close()
 		text, err := io.ReadAll(conn)
 		if err == nil && string(text) != "redirected" {
-			err = fmt.Errorf("answer %q", text)
+			err = fmt.Errorf("got response %q", text)
 		}
 		return err
 	}
 }
 
-// NAT's REDIRECT, which sends to the interface's first address, works before, during and after a
-// join, and when the host's address has come back.
+// TestRedirect: NAT's REDIRECT, which uses the interface's first address, works before, during and after a join, and
+// after the host's address was removed and added again.
 func TestRedirect(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			hosts := pair(t)
-			ask := redirects(t, hosts.A, hosts.B)
+			connect := redirects(t, hosts.A, hosts.B)
 			m := open(t, hosts.A, way.via)
-			check(t, ask())
+			check(t, connect())
 			check(t, m.Join(way.group))
-			check(t, ask())
+			check(t, connect())
 			flap(t, hosts.A)
 			eventually(t, "the own address in front", func() bool { return firstAddress(t, hosts.A) == "10.77.0.1" })
-			check(t, ask())
+			check(t, connect())
 			check(t, m.Leave(way.group))
-			check(t, ask())
+			check(t, connect())
 		})
 	}
 }

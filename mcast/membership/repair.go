@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel
-// turns IPv6 off on an interface and drops all memberships, which are not restored automatically.
+// minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel disables IPv6 on an
+// interface and drops all IPv6 memberships, which it does not restore.
 const minIPv6MTU = 1280
 
-// reconcile joins the groups again that the interface has lost.
+// reconcile joins again the groups that the interface has lost.
 func (m *Memberships) reconcile(s snapshot) {
 	if s.name != m.ifname {
-		m.log.Info("the interface has another name", "was", m.ifname, "interface", s.name)
+		m.log.Info("the interface was renamed", "was", m.ifname, "interface", s.name)
 		m.ifname, m.addresses.ifname = s.name, s.name
 	}
 	m.mtu = s.mtu
 	for group, one := range m.joined {
 		if m.ended != nil {
-			return // the interface has gone meanwhile
+			return // the interface no longer exists
 		}
 		if group.Is6() && s.mtu < minIPv6MTU {
 			m.loseIPv6(group, one)
@@ -41,7 +41,7 @@ func (m *Memberships) loseIPv6(group netip.Addr, one *membership) {
 	if isLost(one.hold) {
 		return
 	}
-	m.log.Error("an IPv6 group is lost: the kernel turns IPv6 off below MTU 1280; the group is joined again when the MTU is larger", "group", group, "interface", m.ifname, "mtu", m.mtu)
+	m.log.Error("an IPv6 group is lost: the kernel disables IPv6 below MTU 1280; the group is joined again when the MTU is larger", "group", group, "interface", m.ifname, "mtu", m.mtu)
 	_ = one.hold.release()
 	one.hold = lost{}
 }
@@ -70,8 +70,7 @@ func (m *Memberships) keep(group netip.Addr, one *membership, s snapshot) {
 	}
 }
 
-// keepAddress restores an address of ours that is gone, or that is there although the kernel has
-// left the group.
+// keepAddress restores an address of ours that is missing, or that exists although the kernel has left the group.
 func (m *Memberships) keepAddress(group netip.Addr, one *membership, there, missing bool) {
 	if there && !missing {
 		return
@@ -96,8 +95,8 @@ func (m *Memberships) rejoin(group netip.Addr, one *membership) {
 	one.hold = hold
 }
 
-// restore restores an address of ours. It returns false if somebody has put another one in its
-// place. If ours is removed again and again, a socket is used instead.
+// restore restores an address of ours. It returns false if another program has replaced the address. If the address is
+// removed repeatedly, it uses a socket instead.
 func (m *Memberships) restore(group netip.Addr, one *membership) bool {
 	wasGone, ours, err := m.addresses.restore(group)
 	m.logFailure(group, err)
@@ -129,8 +128,8 @@ func (lost) release() error { return nil }
 // describe implements hold.
 func (lost) describe() (via Method, foreign bool) { return Auto, false }
 
-// waitsForMore reports whether a lost group can be tried again later. IPv6 groups on an interface
-// with too small an MTU are tried when a change of the interface is reported.
+// waitsForMore reports whether joining a lost group should be retried later. IPv6 groups on an interface whose MTU is
+// too small are retried when a change of the interface is reported.
 func (m *Memberships) waitsForMore() bool {
 	for group, one := range m.joined {
 		if isLost(one.hold) && (group.Is4() || m.mtu >= minIPv6MTU) {
@@ -140,7 +139,7 @@ func (m *Memberships) waitsForMore() bool {
 	return false
 }
 
-// logFailure logs that a group could not be kept, unless the reason is that the interface has gone.
+// logFailure logs that a group could not be kept, unless the interface no longer exists.
 func (m *Memberships) logFailure(group netip.Addr, err error) {
 	if err == nil || !m.exists() {
 		return
@@ -156,8 +155,8 @@ func (m *Memberships) exists() bool {
 	return m.ended == nil
 }
 
-// noteGone is called when the interface has gone, by removal or to another namespace. A new
-// interface of the same name is a different one.
+// noteGone records that the interface was removed or moved to another namespace. A new interface with the same name is
+// a different interface.
 func (m *Memberships) noteGone() {
 	if m.ended == nil {
 		m.ended = errGone
@@ -167,5 +166,5 @@ func (m *Memberships) noteGone() {
 	}
 }
 
-// errGone is the error of a Join after that.
+// errGone is the error of a Join after the interface was removed.
 var errGone = errno.New("the interface has gone", unix.ENODEV)

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// snapshot is the state of the interface that matters for groups.
+// snapshot is the state of the interface that concerns groups.
 type snapshot struct {
 	name      string
 	mtu       int            // bytes
 	addresses []host.Address // in the kernel's order
-	// missing are joined groups that the kernel is not in.
+	// missing holds joined groups of which the kernel is not a member.
 	missing map[netip.Addr]struct{}
 }
 
-// observe reads the state of the interface. host.ErrNoInterface means that the interface has gone;
-// any other error only that the state could not be read.
+// observe reads the state of the interface. It returns host.ErrNoInterface if the interface no longer exists; other
+// errors mean that the state could not be read.
 func (m *Memberships) observe() (s snapshot, err error) {
 	link, err := m.addresses.queries.Link()
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Memberships) observe() (s snapshot, err error) {
 	return s, err
 }
 
-// missing lists the groups that the kernel was in for us and is no longer in.
+// missing returns the joined groups of which the kernel is no longer a member.
 func (m *Memberships) missing() (map[netip.Addr]struct{}, error) {
 	v4, v6 := map[netip.Addr]struct{}{}, map[netip.Addr]struct{}{}
 	for group, one := range m.joined {
@@ -61,15 +61,15 @@ func (m *Memberships) missing() (map[netip.Addr]struct{}, error) {
 	return v4, nil
 }
 
-// isLeft reports whether the kernel has left a group for us. foreign is the number of the group's
-// foreign addresses before. When one of them was removed, the kernel has left the group, even if
-// another program is in it and keeps it in the kernel's list.
+// isLeft reports whether the kernel has left a group for us. foreign is the previous number of the group's foreign
+// addresses. When one of them was removed, the kernel has left the group, even if the kernel's list still has it
+// because of another program.
 func (s *snapshot) isLeft(group netip.Addr, foreign int) bool {
 	_, missing := s.missing[group]
 	return missing || s.foreign(group) < foreign
 }
 
-// foreign is the number of addresses of a group that are not ours.
+// foreign returns the number of addresses of a group that are not ours.
 func (s *snapshot) foreign(group netip.Addr) (n int) {
 	for _, a := range s.addresses {
 		if a.IP == group && !isOurs(a) {
@@ -79,14 +79,13 @@ func (s *snapshot) foreign(group netip.Addr) (n int) {
 	return n
 }
 
-// isOurs reports whether an address has our label. It keeps the suffix when its interface is
-// renamed.
+// isOurs reports whether an address has our label, whose suffix remains when the interface is renamed.
 func isOurs(a host.Address) bool { return strings.HasSuffix(a.Label, labelSuffix) }
 
 // hasAutojoin reports whether an address makes the host a member of its group.
 func hasAutojoin(a host.Address) bool { return a.Flags&unix.IFA_F_MCAUTOJOIN != 0 }
 
-// has reports whether the list has an address of a group for which kind is true.
+// has reports whether the list has an address of a group for which kind returns true.
 func has(list []host.Address, group netip.Addr, kind func(host.Address) bool) bool {
 	return slices.ContainsFunc(list, func(a host.Address) bool { return a.IP == group && kind(a) })
 }

@@ -47,7 +47,7 @@ func memberSocket(in *host.Namespace, index int, group netip.Addr) (fd int, err 
 	return fd, nil
 }
 
-// dropAll makes the socket drop all packets. It should get none, because it is bound to no port.
+// dropAll makes the socket drop all packets. It should not receive any, because it is not bound to a port.
 func dropAll(fd int) error {
 	nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
 	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
@@ -60,8 +60,8 @@ func dropAll(fd int) error {
 	return nil
 }
 
-// addMembership names the interface by its index. If it were named by its address, the kernel would
-// choose another interface when the address goes (ip(7), ipv6(7)).
+// addMembership selects the interface by its index. If it were selected by its address, the kernel would choose another
+// interface when the address is removed (ip(7), ipv6(7)).
 func addMembership(fd, index int, group netip.Addr) (err error) {
 	if group.Is4() {
 		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP,
@@ -76,24 +76,24 @@ func addMembership(fd, index int, group netip.Addr) (err error) {
 	return nil
 }
 
-// explainSocket adds the cause and what to do.
+// explainSocket adds the cause and the remedy.
 func explainSocket(err error) error {
 	switch {
 	case errors.Is(err, unix.EMFILE):
 		var limit unix.Rlimit
 		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-		return fmt.Errorf("%w: the process may open %d files (RLIMIT_NOFILE), and a group takes one; raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
+		return fmt.Errorf("%w: the limit of open files is %d (RLIMIT_NOFILE), and each group needs one; raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
 	case errors.Is(err, unix.ENFILE):
-		return fmt.Errorf("%w: the machine may open no more files; raise the sysctl fs.file-max", err)
+		return fmt.Errorf("%w: the machine's limit of open files is reached; raise the sysctl fs.file-max", err)
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("%w: the interface does not carry that IP version; IPv6 takes an MTU of at least %d", err, minIPv6MTU)
+		return fmt.Errorf("%w: the interface does not support this IP version; IPv6 needs an MTU of at least %d", err, minIPv6MTU)
 	case errors.Is(err, unix.ENOBUFS):
 		return fmt.Errorf("%w: the sysctl net.ipv4.igmp_max_memberships is 0; raise it", err)
 	}
 	return err
 }
 
-// release implements hold: closing is the leave.
+// release implements hold: closing the socket leaves the group.
 func (s socketHold) release() error { return unix.Close(int(s)) }
 
 // describe implements hold.

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// talker is a program of the host's that sends to a group, or an address of its own,
-// and receives from it, by the kernel's UDP.
+// talker is a program on the host that sends to a group and receives from it through kernel UDP sockets.
 type talker struct {
 	testing.TB
 	fd    int
@@ -56,7 +55,7 @@ func (k *talker) open(index int) (err error) {
 	return err
 }
 
-// close may be called before the test ends, to let others have the port.
+// close closes the socket. It can be called before the test ends, to release the port.
 func (k *talker) close() {
 	k.Helper()
 	if k.fd >= 0 {
@@ -70,8 +69,8 @@ func (k *talker) send(text string) {
 	check(k, unix.Sendto(k.fd, []byte(text), 0, k.to))
 }
 
-// hear waits for a text that was sent from an address.
-func (k *talker) hear(want, from string) {
+// receive waits for a text that was sent from an address.
+func (k *talker) receive(want, from string) {
 	k.Helper()
 	buffer := make([]byte, 64)
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab/capture"
 )
 
-// watcher counts the IGMP and MLD that passes a link.
+// watcher counts the IGMP and MLD messages on a link.
 type watcher struct {
 	testing.TB
 	socket *capture.Socket
@@ -31,7 +31,7 @@ func watchLink(t testing.TB, host *lab.Namespace, name string) *watcher {
 	return &watcher{t, socket, map[capture.MembershipMessage]int{}}
 }
 
-// count is how often something was said about a group, in whatever version.
+// count returns the number of messages of a kind for a group, in any version.
 func (w *watcher) count(kind capture.Kind, group netip.Addr) (n int) {
 	w.Helper()
 	w.drain()
@@ -53,8 +53,8 @@ func (w *watcher) versions(kind capture.Kind, group netip.Addr) map[string]bool 
 	return versions
 }
 
-// settle waits until nothing more is said about a group, and counts the reports.
-func (w *watcher) settle(group netip.Addr) int {
+// awaitQuiet waits until no more messages for a group arrive, and returns the number of reports.
+func (w *watcher) awaitQuiet(group netip.Addr) int {
 	w.Helper()
 	n, since := 0, time.Now()
 	eventually(w, "end of the reports", func() bool {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The MTU was too small for IPv6 briefly, without being observed: the kernel has left all IPv6 groups, which
-// is detected.
+// TestMTUFlickers: the MTU was briefly too small for IPv6, which was not observed. It is detected that the kernel has
+// left all IPv6 groups.
 func TestMTUFlickers(t *testing.T) {
 	host, log := pair(t).A, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), StateDir: t.TempDir(), Log: log.logger()})
@@ -23,10 +23,10 @@ func TestMTUFlickers(t *testing.T) {
 	}
 	link := eth0(t, host)
 	for range 3 {
-		m.mu.Lock() // changes are looked at afterwards
+		m.mu.Lock() // changes are processed after both steps
 		check(t, host.Netlink().LinkSetMTU(link, minIPv6MTU-1))
 		if isMember(t, host, ways[2].group) {
-			t.Error("the kernel does not leave")
+			t.Error("the kernel has not left the group")
 		}
 		check(t, host.Netlink().LinkSetMTU(link, minIPv6MTU))
 		m.mu.Unlock()
@@ -37,15 +37,15 @@ func TestMTUFlickers(t *testing.T) {
 	}
 }
 
-// A socket, or one that stands in for an address, may be there and the kernel be in the group no
-// more.
+// TestSocketIsNoMembership: a socket, or a stand-in for an address, does not imply that the kernel is still a member of
+// the group.
 func TestSocketIsNoMembership(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	for _, via := range []Method{Socket, Netlink} {
 		if via == Netlink {
 			address, err := netlink.ParseAddr("10.77.0.1/24")
 			check(t, err)
-			check(t, host.Netlink().AddrDel(eth0(t, host), address)) // a socket stands in
+			check(t, host.Netlink().AddrDel(eth0(t, host), address)) // a socket replaces the address
 		}
 		m := open(t, host, via)
 		check(t, m.Join(group))
@@ -57,7 +57,7 @@ func TestSocketIsNoMembership(t *testing.T) {
 		check(t, unix.SetsockoptIPMreqn(int(held.(socketHold)), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP,
 			&unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(m.index)}))
 		if isMember(t, host, group) {
-			t.Error("the kernel does not leave")
+			t.Error("the kernel has not left the group")
 		}
 		check(t, m.repair(everything()))
 		m.mu.Unlock()
@@ -68,8 +68,8 @@ func TestSocketIsNoMembership(t *testing.T) {
 	}
 }
 
-// The kernel leaves a group in spite of the administrator's address that we use, when another of
-// the group's goes: a socket joins.
+// TestBorrowedAddressIsNoMembership: when another address of the group is removed, the kernel leaves the group although
+// the administrator's address remains. A socket then joins the group.
 func TestBorrowedAddressIsNoMembership(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
@@ -84,17 +84,17 @@ func TestBorrowedAddressIsNoMembership(t *testing.T) {
 	}
 }
 
-// The kernel has left the group for us, but is in it for a program of the host's own: it is joined
-// again all the same, and stays so when the program ends.
+// TestAnotherProgramIsInTheGroup: the kernel has left the group for us but remains a member for another program. The
+// group is joined again, and remains joined when that program ends.
 func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
 	check(t, m.Join(group))
 	program := newTalker(t, host, group)
 	longer := administrator(t, host, "239.1.2.3/24", 0)
-	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 1 })
+	eventually(t, "the foreign address is observed", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 1 })
 	check(t, host.Netlink().AddrDel(eth0(t, host), longer))
-	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 0 })
+	eventually(t, "the removal is observed", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 0 })
 	program.close()
 	if !isMember(t, host, group) {
 		t.Error("not a member without the program")
@@ -102,8 +102,8 @@ func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
-// A group that cannot be joined again now is lost, which is logged once, and joined as soon as it
-// can be, without further changes.
+// TestLostGroupIsJoinedAgain: a group that cannot be joined again is lost, which is logged once. It is joined as soon
+// as that is possible, without further changes.
 func TestLostGroupIsJoinedAgain(t *testing.T) {
 	host, group, log := pair(t).A, ways[1].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Socket, StateDir: t.TempDir(), Log: log.logger()})
@@ -112,7 +112,7 @@ func TestLostGroupIsJoinedAgain(t *testing.T) {
 	one := m.joined[group]
 	check(t, unix.SetsockoptIPMreqn(int(one.hold.(socketHold)), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP,
 		&unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(m.index)}))
-	m.via = Netlink // which the kernel refuses
+	m.via = Netlink // the kernel rejects addresses then
 	sysctl(t, host, "ipv4/igmp_max_memberships", "0")
 	m.mu.Unlock()
 	m.changes.Port()
@@ -125,7 +125,7 @@ func TestLostGroupIsJoinedAgain(t *testing.T) {
 	}
 }
 
-// blind has the looks of memberships fail until the end of it.
+// blind makes queries of the state fail until end is called.
 func blind(t *testing.T, m *Memberships, inside *lab.Namespace) (end func()) {
 	t.Helper()
 	var closed *host.Queries
@@ -142,37 +142,38 @@ func blind(t *testing.T, m *Memberships, inside *lab.Namespace) (end func()) {
 	}
 }
 
-// A look that fails changes nothing, and is repeated until it succeeds, without further changes.
-func TestLookThatFails(t *testing.T) {
+// TestFailedQuery: a failed query of the state changes nothing, and is retried until it succeeds, without further
+// changes.
+func TestFailedQuery(t *testing.T) {
 	host, group, log := pair(t).A, ways[0].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: t.TempDir(), Log: log.logger()})
 	check(t, m.Join(group))
 	check(t, m.Join(ways[0].marker))
 	end := blind(t, m, host)
 	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
-	eventually(t, "a look that fails", func() bool { return strings.Contains(log.String(), "cannot read the state") })
+	eventually(t, "a failed query", func() bool { return strings.Contains(log.String(), "cannot read the state") })
 	for _, one := range m.List() {
 		if one.Via != Netlink || one.Foreign {
 			t.Errorf("changed: %+v", one)
 		}
 	}
 	if len(groupAddresses(t, host, group)) != 0 {
-		t.Error("something was done without looking")
+		t.Error("a membership was changed although the state is unknown")
 	}
 	end()
-	eventually(t, "the address, put back", func() bool { return len(groupAddresses(t, host, group)) == 1 && !hasLocalRoute(t, host, group) })
-	eventually(t, "that it is said", func() bool { return strings.Contains(log.String(), "is known again") })
+	eventually(t, "the restored address", func() bool { return len(groupAddresses(t, host, group)) == 1 && !hasLocalRoute(t, host, group) })
+	eventually(t, "the log line", func() bool { return strings.Contains(log.String(), "can be read again") })
 	if n := strings.Count(log.String(), "cannot read the state"); n != 1 || strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("logged:\n%s", log)
 	}
 }
 
-// When notifications were lost, local routes are found in any table.
+// TestRepairFindsLocalRoutes: after lost notifications, local routes are found in all tables.
 func TestRepairFindsLocalRoutes(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
 	check(t, m.Join(group))
-	m.mu.Lock() // nothing else looks
+	m.mu.Lock() // prevents concurrent repairs
 	defer m.mu.Unlock()
 	for _, table := range []int{unix.RT_TABLE_LOCAL, 77} {
 		check(t, host.Netlink().RouteAdd(&netlink.Route{
@@ -181,7 +182,7 @@ func TestRepairFindsLocalRoutes(t *testing.T) {
 		}))
 	}
 	if !hasLocalRoute(t, host, group) {
-		t.Fatal("there is no local route")
+		t.Fatal("no local route exists")
 	}
 	check(t, m.repair(everything()))
 	if hasLocalRoute(t, host, group) {
@@ -189,9 +190,9 @@ func TestRepairFindsLocalRoutes(t *testing.T) {
 	}
 }
 
-// TestNewsAreGathered: many changes cause one query; changes of other objects cause none, and stored changes
-// are limited.
-func TestNewsAreGathered(t *testing.T) {
+// TestChangesAreGathered: many changes cause one query; changes of other objects cause none, and stored changes are
+// limited.
+func TestChangesAreGathered(t *testing.T) {
 	group := func(i int) netip.Prefix { return netip.PrefixFrom(nth4(i), 32) }
 	rows := []struct {
 		name   string
