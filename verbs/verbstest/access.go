@@ -17,7 +17,7 @@ var accessTests = []rig.Test{
 	{Name: "size of an MR", Run: sizeOfMR},
 }
 
-// accessRows are flags, and the result of registering a region with them.
+// accessRows lists flags with the result of registering a region with them.
 var accessRows = []struct {
 	name   string
 	access verbs.AccessFlags
@@ -28,7 +28,7 @@ var accessRows = []struct {
 	{"local write", verbs.AccessLocalWrite, nil, ""},
 	{"zero-based", verbs.AccessLocalWrite | verbs.AccessZeroBased, nil, ""},
 	{"relaxed ordering", verbs.AccessLocalWrite | verbs.AccessRelaxedOrdering, nil, ""},
-	{"all that are optional", verbs.AccessOptionalRange, nil, ""},
+	{"all optional flags", verbs.AccessOptionalRange, nil, ""},
 	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, nil, ""},
 	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, nil, ""},
 	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, nil, ""},
@@ -40,14 +40,14 @@ var accessRows = []struct {
 	{"flush to storage", verbs.AccessFlushPersistent, unix.EOPNOTSUPP, "no RDMA flush"},
 	{"remote write without local write", verbs.AccessRemoteWrite, unix.EINVAL, ""},
 	{"remote atomic without local write", verbs.AccessRemoteAtomic | verbs.AccessRemoteRead, unix.EINVAL, ""},
-	{"behind the known", verbs.AccessLocalWrite | 1<<10, unix.EINVAL, ""},
-	{"before the optional", 1 << 19, unix.EINVAL, ""},
-	{"behind the optional", 1 << 30, unix.EINVAL, ""},
-	{"the last", 1 << 31, unix.EINVAL, ""},
+	{"after the known flags", verbs.AccessLocalWrite | 1<<10, unix.EINVAL, ""},
+	{"before the optional flags", 1 << 19, unix.EINVAL, ""},
+	{"after the optional flags", 1 << 30, unix.EINVAL, ""},
+	{"the last bit", 1 << 31, unix.EINVAL, ""},
 }
 
-// Supported flags are accepted, optional ones have no effect, those of flush and huge pages are not
-// supported, and the rest is invalid: for new regions and for old ones alike.
+// Supported flags are accepted, optional flags have no effect, flags of flush and huge pages are unsupported, and other
+// flags are invalid, both for registering and for re-registering a region.
 func accessFlags(t *testing.T, w *rig.World) {
 	s := w.A
 	old, err := s.PD.AllocMR(1, 0)
@@ -63,7 +63,7 @@ func accessFlags(t *testing.T, w *rig.World) {
 				rig.Check(t, allocated.Close())
 			}
 			registered, err := s.PD.RegMR(make([]byte, 1), row.access)
-			if verbs.KindOf(err) != verbs.ErrUnsupported { // else it may be for the memory
+			if verbs.KindOf(err) != verbs.ErrUnsupported { // otherwise the memory may be the cause
 				rig.Refused(t, err, row.want)
 			}
 			if err == nil {

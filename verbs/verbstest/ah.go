@@ -24,8 +24,7 @@ var ahTests = []rig.Test{
 	{Name: "loopback", Run: loopback},
 }
 
-// What an answer goes to is where the message came from, over IPv4 and IPv6, and from
-// the address that it was sent to.
+// A response is sent to the source of the message, from the address that the message was sent to, over IPv4 and IPv6.
 func answers(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	for i, from := range a.End.Addresses() {
@@ -74,11 +73,11 @@ func answer(t *testing.T, a, peer *rig.Station, from, dest netip.Addr) {
 	between(t, peer, a)
 }
 
-// between waits for the two completions of a message, and gives the receive.
+// between waits for the two completions of a message, and returns that of the receive.
 func between(t *testing.T, from, dest *rig.Station) verbs.WC {
 	t.Helper()
 	wcs := from.Wait(1)
-	wcs = append(wcs, dest.Wait(1)...) // of one station they may be either
+	wcs = append(wcs, dest.Wait(1)...) // one station has both, in any order
 	var found []verbs.WC
 	for _, wc := range wcs {
 		rig.Check(t, wc.Err())
@@ -119,10 +118,10 @@ func createAHRefuses(t *testing.T, w *rig.World) {
 		_, err := pd.CreateAH(rig.Guard(t), &attr)
 		rig.Refused(t, err, row.want, row.says)
 	}
-	rig.Check(t, pd.Close()) // a refused handle does not use it
+	rig.Check(t, pd.Close()) // a handle that was not created does not use the PD
 }
 
-// A handle that is closed while a request waits: the request fails, the queue stops.
+// If a handle is closed while a request that uses it waits, the request fails and the queue stops.
 func closeAHWhileReferredTo(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -135,8 +134,8 @@ func closeAHWhileReferredTo(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Posted requests are sent before their handle and region are destroyed: a program need not wait for a datagram's completion, which
-// means only that the card has read it (mckey of rdmacm-utils does not).
+// Posted requests are sent before their handle and region are destroyed. A program need not wait for a datagram's
+// completion, which means only that the card has read the message; mckey of rdmacm-utils does not wait.
 func closeOncePosted(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	for range 50 {
@@ -172,7 +171,7 @@ func ahFromWCRefuses(t *testing.T, w *rig.World) {
 	rig.Refused(t, port, unix.EINVAL, "port 3")
 }
 
-// ipv4Header is the GRH of a packet over IPv4, as far as its addresses are looked at.
+// ipv4Header returns the GRH of a packet over IPv4, with the fields that its methods read.
 func ipv4Header(from, dest netip.Addr) verbs.GRH {
 	grh := make(verbs.GRH, 40)
 	ip := grh[20:]
@@ -190,7 +189,7 @@ func ipv4Header(from, dest netip.Addr) verbs.GRH {
 	return grh
 }
 
-// An answer to a group's message goes out from the own address of its family.
+// A response to a group's message is sent from the card's own address of the same IP version.
 func ahFromGroupMessage(t *testing.T, w *rig.World) {
 	s := w.A
 	v6 := make(verbs.GRH, 40)
@@ -206,7 +205,7 @@ func ahFromGroupMessage(t *testing.T, w *rig.World) {
 	}
 }
 
-// A Q_Key with the high bit in a request means the queue pair's own.
+// A Q_Key with the high bit in a request stands for the queue pair's own Q_Key.
 func privilegedQKeyInRequest(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	wr := a.Send(1, a.AH(b.End.IPv4), b.QP)
@@ -216,7 +215,7 @@ func privilegedQKeyInRequest(t *testing.T, w *rig.World) {
 	b.Expect(rig.OK(0))
 }
 
-// Messages to the card's own address are delivered there, by the same rules.
+// Messages to the card's own address are delivered by the same rules.
 func loopback(t *testing.T, w *rig.World) {
 	a := w.A
 	second := a.NewQP(rig.DefaultCap())
@@ -228,7 +227,7 @@ func loopback(t *testing.T, w *rig.World) {
 		copy(a.Slot(1), text)
 		a.Receive(0)
 		rig.Check(t, second.PostSend([]verbs.SendWR{a.Send(1, ah, a.QP, a.Piece(1, len(text)))}))
-		got := a.Expect(rig.OK(0), rig.OK(1)) // it is there before the send is over
+		got := a.Expect(rig.OK(0), rig.OK(1)) // it is delivered before the send completes
 		grh, payload := a.Received(got[0])
 		if payload != text || grh.SGID() != rig.GID(own) || got[0].SrcQP != second.Number() {
 			t.Errorf("got %q from %v, QP %v", payload, grh.SGID(), got[0].SrcQP)
@@ -240,7 +239,7 @@ func loopback(t *testing.T, w *rig.World) {
 	}
 	w.NothingElse()
 	a.ExpectDrops(map[string]uint64{"qkey": 3})
-	w.B.ExpectDrops(map[string]uint64{}) // nothing of it was on the wire
+	w.B.ExpectDrops(map[string]uint64{}) // no packet was on the wire
 	port, err := a.Ctx.QueryPort(1)
 	rig.Check(t, err)
 	if n := port.QKeyViolations - before.QKeyViolations; n != 3 {

@@ -16,7 +16,7 @@ var capabilityTests = []rig.Test{
 	{Name: "capabilities of the device", Run: deviceCapabilities},
 }
 
-// capabilityRows are the capabilities of a port, and their values for RoCE v2.
+// capabilityRows lists the capabilities of a port, with their values for RoCE v2.
 var capabilityRows = []struct {
 	name string
 	has  func(c *verbs.Context, port uint8) bool
@@ -43,7 +43,7 @@ var capabilityRows = []struct {
 	{"CapRoCEGIDTable", kernel.CapRoCEGIDTable, true},
 }
 
-// The device answers as one with a port of RoCE v2. Ports that do not exist have no capability, and
+// The device has the capabilities of one with a port of RoCE v2. Ports that do not exist have no capabilities and
 // cannot be queried.
 func capabilities(t *testing.T, w *rig.World) {
 	c := w.A.Ctx
@@ -67,7 +67,8 @@ func capabilities(t *testing.T, w *rig.World) {
 	}
 }
 
-// deviceCapabilityRows are the capabilities of a device with an operation that succeeds only on a device that has them.
+// deviceCapabilityRows lists capabilities of a device, each with an operation that succeeds only on a device that has
+// it.
 var deviceCapabilityRows = map[ib.DeviceCapFlags]func(w *rig.World) bool{
 	ib.DeviceResizeMaxWR: func(w *rig.World) bool {
 		return w.A.QP.Modify(&verbs.QPAttr{Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64}}, verbs.QPAttrCap) == nil
@@ -104,7 +105,7 @@ func windowsOf(kind verbs.MWType) func(w *rig.World) bool {
 	}
 }
 
-// fastRegistrations are REG_MR, SEND_WITH_INV and LOCAL_INV, which belong to the memory management extensions.
+// fastRegistrations performs REG_MR, SEND_WITH_INV and LOCAL_INV, which belong to the memory management extensions.
 func fastRegistrations(w *rig.World) bool {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr, err := kernel.AllocFastMR(p.B.PD, kernel.MRTypeMemReg, 1)
@@ -136,13 +137,13 @@ func fastRegistrations(w *rig.World) bool {
 	return true
 }
 
-// A device has a capability exactly if what belongs to it works.
+// A device reports a capability exactly if its operations work.
 func deviceCapabilities(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
 	for flag, works := range deviceCapabilityRows {
 		if has := device.CapFlags&flag != 0; has != works(w) {
-			t.Errorf("%v: the device has the capability: %v; what belongs to it works: %v", flag, has, !has)
+			t.Errorf("%v: the device has the capability: %v; its operation works: %v", flag, has, !has)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func channelInUse(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
-// A CQ is not destroyed before the events that the program got are acknowledged.
+// A CQ is not destroyed before the events that the program has received are acknowledged.
 func unacknowledged(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	for range 3 {
@@ -100,7 +100,7 @@ func unacknowledged(t *testing.T, w *rig.World) {
 	rig.Refused(t, c.CQ.AckEvents(0), verbs.ErrObjectClosed)
 }
 
-// Unread events do not keep a CQ open, and do not arrive when it is closed.
+// Unread events do not keep a CQ open, and are not delivered after it was closed.
 func eventsOfClosedCQ(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	c.Arm(verbs.CQNextComp)
@@ -115,7 +115,7 @@ func eventsOfClosedCQ(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed, "completion channel")
 }
 
-// A cancelled Get gives its context's error, and loses no event.
+// A cancelled Get returns the error of its context, and loses no event.
 func getCancelled(t *testing.T, w *rig.World) {
 	c := w.NewNotified(rig.Slots)
 	for range 20 {
@@ -136,7 +136,7 @@ func getCancelled(t *testing.T, w *rig.World) {
 	}
 }
 
-// Several goroutines get: each event goes to one, and a cancelled one disturbs no other.
+// Several goroutines call Get: each event is returned to one of them, and cancelling one does not affect the others.
 func severalReaders(t *testing.T, w *rig.World) {
 	c := w.NewNotified(rig.Slots)
 	const events = 200
@@ -173,7 +173,7 @@ func severalReaders(t *testing.T, w *rig.World) {
 		select {
 		case <-got:
 		case <-rig.Guard(t).Done():
-			t.Fatal("an event is lost")
+			t.Fatal("an event was lost")
 		}
 		c.WaitOn(c.CQ, 1)
 	}
@@ -181,7 +181,7 @@ func severalReaders(t *testing.T, w *rig.World) {
 	readers.Wait()
 }
 
-// The descriptor is readable when there is an event, and gives records of 8 bytes.
+// The descriptor is readable while an event is pending, and contains records of 8 bytes.
 func channelDescriptor(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	conn, err := c.Channel.SyscallConn()
@@ -208,10 +208,10 @@ func channelDescriptor(t *testing.T, w *rig.World) {
 	}))
 }
 
-// A program that arms and never reads loses no event: those for which there is no room come when it
-// reads at last. Meanwhile the card is not held up.
+// A program that arms and does not read loses no event: events that exceed the capacity are delivered when it reads.
+// They do not block the card.
 func fullChannel(t *testing.T, w *rig.World) {
-	const events = 10_000 // more than a pipe has room for: 8192
+	const events = 10_000 // exceeds the capacity of a pipe: 8192
 	s := w.B
 	channel := s.NewChannel()
 	cq := s.NewCQOn(channel, 8)
@@ -223,8 +223,8 @@ func fullChannel(t *testing.T, w *rig.World) {
 		rig.Check(t, err)
 		rig.Check(t, qp.PostRecv([]verbs.RecvWR{{}}))
 		s.WaitOn(cq, 1)
-		// The completion is seen before its event is sent; armed in between, the queue would have one
-		// event for both. A command waits until the round has ended.
+		// The completion is visible before its event is sent. If the queue were armed in between, both completions
+		// would have one event. A command waits until the round has ended.
 		_, _, err = qp.Query()
 		rig.Check(t, err)
 	}
@@ -240,7 +240,7 @@ func fullChannel(t *testing.T, w *rig.World) {
 	rig.Check(t, rig.NoEventOf(t, channel, s))
 }
 
-// Closing a channel ends the calls that wait on it.
+// Closing a channel ends the calls that wait for its events.
 func closeWhileGetting(t *testing.T, w *rig.World) {
 	channel := w.A.NewChannel()
 	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
@@ -250,7 +250,7 @@ func closeWhileGetting(t *testing.T, w *rig.World) {
 	}
 }
 
-// So does closing the device.
+// Closing the device ends the calls that wait for events of a channel.
 func deviceClosedWhileGetting(t *testing.T, w *rig.World) {
 	channel := w.A.NewChannel()
 	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
@@ -263,7 +263,7 @@ func deviceClosedWhileGetting(t *testing.T, w *rig.World) {
 	rig.Refused(t, channel.Close(), verbs.ErrClosed)
 }
 
-// Attributes of a new CQ are checked, and unsupported ones are refused.
+// Invalid and unsupported attributes of a new CQ are rejected.
 func cqAttributes(t *testing.T, w *rig.World) {
 	create := func(change func(a *verbs.CQInitAttr)) error {
 		attr := verbs.CQInitAttr{Entries: 1}

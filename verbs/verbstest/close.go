@@ -23,7 +23,7 @@ var closeTests = []rig.Test{
 	{Name: "closing in any order", Run: closeInAnyOrder},
 }
 
-// After Close all calls return that the device is closed; none hangs or panics.
+// After Close all calls return ErrClosed; no call hangs or panics.
 func everythingAfterClose(t *testing.T, w *rig.World) {
 	s := w.A
 	ah, route := s.AH(w.B.End.IPv4), s.Route(w.B.End.IPv4)
@@ -63,7 +63,7 @@ func closeWhileWaiting(t *testing.T, w *rig.World) {
 	}
 }
 
-// Completions that lie in the queue when the device is closed can still be polled.
+// Completions that are in the queue when the device is closed can still be polled.
 func pollAfterClose(t *testing.T, w *rig.World) {
 	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP))
 	rig.Drained(t, w.A.QP)
@@ -75,8 +75,8 @@ func pollAfterClose(t *testing.T, w *rig.World) {
 	rig.Same(t, wcs[:n], rig.OK(1))
 }
 
-// Everything at once, from several goroutines, and the device is closed under it: the
-// race detector watches, and every error is one that may be.
+// The device is closed while several goroutines make all kinds of calls. Only expected errors occur; the race detector
+// checks the rest.
 func closeUnderLoad(t *testing.T, w *rig.World) {
 	var all, closers sync.WaitGroup
 	var sent atomic.Int64
@@ -107,8 +107,8 @@ func closeUnderLoad(t *testing.T, w *rig.World) {
 	closers.Wait()
 }
 
-// In any order, objects in use are refused, and in the end all are closed; a
-// session may be closed with everything in it.
+// Objects are closed in random order: those in use are refused, and in the end all are closed. A session can be closed
+// with all of its objects.
 func closeInAnyOrder(t *testing.T, w *rig.World) {
 	s := w.A
 	ah := s.AH(w.B.End.IPv4)

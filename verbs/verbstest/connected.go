@@ -26,7 +26,7 @@ const (
 	masksOfRTS   = masksOfUCRTS | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 )
 
-// rtrMask and rtsMask are the attributes that a type requires.
+// rtrMask and rtsMask return the attributes that a type requires.
 func rtrMask(kind verbs.QPType) verbs.QPAttrMask {
 	if kind == verbs.QPTypeUC {
 		return masksOfUCRTR
@@ -41,7 +41,7 @@ func rtsMask(kind verbs.QPType) verbs.QPAttrMask {
 	return masksOfRTS
 }
 
-// Query gives each attribute as it was set, and RESET forgets them.
+// Query returns each attribute as it was set, and RESET clears the attributes.
 func connectedAttributes(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		for _, address := range w.B.End.Addresses() {
@@ -69,7 +69,7 @@ func connectedAttributes(t *testing.T, w *rig.World) {
 	}
 }
 
-// Refused changes have no effect.
+// Invalid changes are rejected and have no effect.
 func connectedRefuses(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		qp := w.A.NewConnected(kind)
@@ -126,7 +126,7 @@ func connectedRefuses(t *testing.T, w *rig.World) {
 	}
 }
 
-// A queue pair does not come to RTR without a route to its peer, and may try another.
+// A queue pair without a route to its peer does not change to RTR, and can be connected to another peer.
 func connectedWithoutRoute(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		qp := w.A.NewConnected(kind)
@@ -141,7 +141,7 @@ func connectedWithoutRoute(t *testing.T, w *rig.World) {
 	}
 }
 
-// Operations that a queue pair's service lacks are refused when they are posted.
+// Operations that a queue pair's type does not support are rejected when they are posted.
 func connectedPosts(t *testing.T, w *rig.World) {
 	a := w.A
 	word := []verbs.SGE{a.Piece(0, 8)}

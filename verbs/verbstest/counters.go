@@ -19,7 +19,7 @@ var countersTests = []rig.Test{
 	{Name: "counters refuse", Run: countersRefuse},
 }
 
-// counted attaches all that can be counted of a queue pair, to the indices of the same numbers.
+// counted attaches all counters of a queue pair, at the indices equal to their numbers.
 func counted(t *testing.T, s *rig.Station, qp *verbs.QP) *verbs.Counters {
 	t.Helper()
 	k, err := s.Ctx.CreateCounters()
@@ -39,7 +39,8 @@ func reads(t *testing.T, k *verbs.Counters, want ...uint64) {
 	}
 }
 
-// A queue pair's packets count from when counters are attached, in all attached ones, and no other queue pair's do.
+// Packets of a queue pair are counted by all attached counters from the attachment on. Packets of other queue pairs are
+// not counted.
 func qpCounters(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	send := func(id uint64, length int) {
@@ -73,18 +74,19 @@ func qpCounters(t *testing.T, w *rig.World) {
 	p.A.Expect(rig.OK(1))
 	values := make([]uint64, 4)
 	rig.Check(t, rc.Read(values))
-	if values[0] < 1 || values[1] != 0 || values[2] < 3 || values[3] < 10_000 { // more if something was lost
+	if values[0] < 1 || values[1] != 0 || values[2] < 3 || values[3] < 10_000 { // retransmissions are counted too
 		t.Errorf("a write counted %v", values)
 	}
 	p.Close()
-	rig.Check(t, peer.Read(values)) // it stays
+	rig.Check(t, peer.Read(values)) // the values remain readable
 	if values[0] < 3 || values[1] < 10_000 || values[2] < 1 {
 		t.Errorf("a peer's write counted %v", values)
 	}
 	rig.Check(t, errors.Join(rc.Close(), peer.Close(), sender.Close()))
 }
 
-// A CQ's completions count from when counters are attached, errors apart, whether they are polled or not.
+// Completions of a CQ are counted from the attachment of counters on, whether they are polled or not. Errors are
+// counted separately.
 func cqCounters(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	k, err := a.Ctx.CreateCounters()

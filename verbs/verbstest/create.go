@@ -17,7 +17,7 @@ var createTests = []rig.Test{
 	{Name: "create accepts the granted capacities", Run: createAgain},
 }
 
-// CreateQP and CreateSRQ set the capacities to the granted ones, which Query returns too.
+// CreateQP and CreateSRQ set the capacities in their argument to the granted capacities, which Query returns too.
 func createGrants(t *testing.T, w *rig.World) {
 	init := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: w.A.CQ, RecvCQ: w.A.CQ, Cap: verbs.QPCap{MaxSendWR: 3, MaxRecvWR: 5}}
 	qp, err := w.A.PD.CreateQP(&init)
@@ -36,11 +36,11 @@ func createGrants(t *testing.T, w *rig.World) {
 	_, err = w.A.PD.CreateQP(&init)
 	rig.Refused(t, err, unix.EINVAL)
 	if init.Cap != was.Cap {
-		t.Error("changed by what failed")
+		t.Error("a failed call changed the attributes")
 	}
 }
 
-// The granted capacities may be requested: libfabric requests the largest inline size that CreateQP granted before.
+// Granted capacities can be requested: libfabric requests the largest inline size that CreateQP has granted before.
 func createAgain(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -58,7 +58,7 @@ func createAgain(t *testing.T, w *rig.World) {
 	}
 }
 
-// refusal is a row: an error, with its errno and text.
+// refusal is an error with the expected errno and text.
 type refusal struct {
 	name string
 	err  error
@@ -73,7 +73,7 @@ func refusals(t *testing.T, rows []refusal) {
 	}
 }
 
-// Invalid arguments are refused with the valid values.
+// Invalid arguments are rejected with an error that states the valid values.
 func createRefuses(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -81,10 +81,10 @@ func createRefuses(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	refusals(t, smallRefusals(w, pd, device))
 	refusals(t, qpRefusals(w, pd, device))
-	rig.Check(t, pd.Close()) // a refused object does not use it
+	rig.Check(t, pd.Close()) // objects that were not created do not use the PD
 }
 
-// smallRefusals are those of contexts, CQs and MRs.
+// smallRefusals returns the refusals of contexts, CQs and MRs.
 func smallRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	mr := func(length int, access verbs.AccessFlags) error {
 		_, err := pd.AllocMR(length, access)
@@ -106,7 +106,7 @@ func smallRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusa
 	}
 }
 
-// qpRefusals are those of queue pairs.
+// qpRefusals returns the refusals of queue pairs.
 func qpRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	s := w.A
 	qp := func(change func(a *verbs.QPInitAttr)) error {

@@ -21,13 +21,13 @@ var dmaTests = []rig.Test{
 	{Name: "local DMA key for peers", Run: dmaKeyForPeers},
 }
 
-// mapped is an SGE of mapped memory.
+// mapped returns an SGE of mapped memory.
 func mapped(pd *verbs.PD, addr kernel.DMAAddr, length int) verbs.SGE {
 	return verbs.SGE{Addr: uint64(addr), Length: uint32(length), LKey: kernel.LocalDMALKey}
 }
 
-// Mapped memory works in any SGE: sends of both kinds of queue pairs, inline data, receives, reads. The PD of
-// the memory's region does not count.
+// Mapped memory can be used in any SGE: for sends of both kinds of queue pairs, inline data, receives and reads. The PD
+// of the memory's region is irrelevant.
 func mappedMemory(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	foreign, err := p.A.AnotherPD().AllocMR(3000, 0)
@@ -45,7 +45,7 @@ func mappedMemory(t *testing.T, w *rig.World) {
 	p.B.Expect(rig.OK(2))
 	kernel.DMASyncSingleForCPU(p.B.Ctx, to, len(into), kernel.DMAFromDevice)
 	if want := foreign.Bytes(); !bytes.Equal(into[:2000], want[1000:]) || !bytes.Equal(into[2000:3000], want[:1000]) {
-		t.Error("received: other bytes")
+		t.Error("receive: wrong bytes")
 	}
 	read := p.B.Request(verbs.WRRDMARead, &p.A, 0)
 	read.SGList = []verbs.SGE{mapped(p.B.PD, to, 500)}
@@ -53,7 +53,7 @@ func mappedMemory(t *testing.T, w *rig.World) {
 	p.B.Post(read)
 	p.B.Expect(rig.OK(1))
 	if !bytes.Equal(into[:500], rig.Pattern(500, 2)) {
-		t.Error("read: other bytes")
+		t.Error("read: wrong bytes")
 	}
 	for _, flags := range []verbs.SendFlags{0, verbs.SendInline} { // of datagrams
 		w.B.Receive(0)
@@ -68,10 +68,10 @@ func mappedMemory(t *testing.T, w *rig.World) {
 	kernel.DMAUnmapSingle(p.A.Ctx, from, 3000, kernel.DMAToDevice)
 	rig.Check(t, foreign.Close())
 	p.A.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRSend, SGList: []verbs.SGE{mapped(p.A.PD, from, 1)}})
-	p.A.Expect(rig.Ended(1, verbs.WCLocProtErr)) // the memory is gone, and the address with it
+	p.A.Expect(rig.Ended(1, verbs.WCLocProtErr)) // the memory was freed, which unmaps the address
 }
 
-// Pages and lists are mapped at their bytes, with their places in pages.
+// Pages and lists are mapped to addresses of their bytes, with the same offsets within pages.
 func mappedLists(t *testing.T, w *rig.World) {
 	c, memory := w.A.Ctx, w.A.MR.Bytes()
 	start := kernel.DMAMapSingle(c, memory, kernel.DMAToDevice)
@@ -89,14 +89,14 @@ func mappedLists(t *testing.T, w *rig.World) {
 	}
 	kernel.DMAUnmapSG(c, list, kernel.DMAToDevice)
 	if kernel.SGDMAAddress(c, &list[0]) != 0 || kernel.SGDMALen(c, &list[1]) != 0 {
-		t.Error("an entry is mapped after it was unmapped")
+		t.Error("an entry is still mapped after it was unmapped")
 	}
 	if list = append(list, kernel.SG{Memory: make([]byte, 1)}); kernel.DMAMapSG(c, list, kernel.DMAToDevice) != 0 || kernel.SGDMALen(c, &list[0]) != 0 {
-		t.Error("a list with an entry that cannot be is mapped")
+		t.Error("a list with an invalid entry was mapped")
 	}
 }
 
-// Memory that cannot be mapped gets an address that contains the reason, and that no request accepts.
+// The address returned for memory that cannot be mapped contains the reason. No request accepts it.
 func mappingErrors(t *testing.T, w *rig.World) {
 	c, memory := w.A.Ctx, w.A.MR.Bytes()
 	for says, row := range map[string]struct {
@@ -116,7 +116,7 @@ func mappingErrors(t *testing.T, w *rig.World) {
 	}
 }
 
-// The card writes nothing that is mapped to the device, and reads nothing that is mapped from it.
+// The card does not write to memory mapped DMAToDevice, and does not read from memory mapped DMAFromDevice.
 func mappingDirections(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	memory := p.B.MR.Bytes()[:100]
@@ -154,7 +154,7 @@ func mappingDirections(t *testing.T, w *rig.World) {
 	}
 }
 
-// Coherent memory is zeroed, has no key but the local DMA key, and is freed once.
+// Coherent memory is zeroed, has no key except the local DMA key, and is freed once.
 func coherentMemory(t *testing.T, w *rig.World) {
 	c := w.A.Ctx
 	memory, addr, err := kernel.DMAAllocCoherent(c, 5000)
@@ -181,7 +181,7 @@ func coherentMemory(t *testing.T, w *rig.World) {
 	}
 }
 
-// The local DMA key is no key for peers, whatever address they name.
+// Peers cannot use the local DMA key, whatever address they use.
 func dmaKeyForPeers(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	addr := kernel.DMAMapSingle(p.B.Ctx, p.B.MR.Bytes(), kernel.DMABidirectional)

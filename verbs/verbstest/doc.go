@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verbstest tests a provider.Provider: the promises of the verbs API, using only that API. Every
-// Provider must pass it.
+// Package verbstest tests that a provider.Provider implements the verbs API. It uses only that API. Every Provider must
+// pass it.
 //
 //	func TestVerbs(t *testing.T) { verbstest.Run(t, newPair) }
 //
@@ -17,15 +17,13 @@
 // are then skipped, or omit the check. The package's example creates a Pair.
 //
 // The tests wait for expected events while the card runs on its own. To check that no other event occurs, they send one
-// more message and wait for that (rig.World.Settle). With ROCED_ROUNDS=all, tests of rare events run five times as
-// often.
+// more message and wait for it (rig.World.Settle). With ROCED_ROUNDS=all, tests of rare events run five times as often.
+// verbstest ──► ids connection ids
 //
-//	verbstest ──► ids      connection ids
-//	    │    └──► hostile  a client that keeps to no rule
-//	    ▼
-//	   rig      stations and their operations ◄── model: random calls, compared with a model of the specification
+//	 │    └──► hostile  a client that keeps to no rule
+//	 ▼
+//	rig      stations and their operations ◄── model: random calls, compared with a model of the specification
 //
-// run.go has the table of all tests. Left out: what shows only inside the card (steering, leaks,
-// counters other than drops), and the host's part (routes, neighbours, IGMP). Those are tests of
-// verbs/hca.
+// run.go has the table of all tests. Out of scope, and tested by verbs/hca: effects inside the card (steering, leaks,
+// counters other than drops), and the host (routes, neighbours, IGMP).
 package verbstest

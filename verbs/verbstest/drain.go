@@ -25,7 +25,7 @@ var drainTests = []rig.Test{
 	}},
 }
 
-// Drain does not wait for requests that the state holds back.
+// Drain does not wait for requests that are not executed in the current state.
 func drainOfAHeldQueue(t *testing.T, w *rig.World) {
 	a := w.A
 	ah := a.AH(w.B.End.IPv4)
@@ -43,13 +43,13 @@ func drainOfAHeldQueue(t *testing.T, w *rig.World) {
 	rig.Check(t, a.QP.Drain(context.Background()))
 	rig.To(t, a.QP, verbs.QPStateErr)
 	a.Post(a.Send(2, ah, w.B.QP))
-	rig.Check(t, a.QP.Drain(context.Background())) // flushed is carried out too
+	rig.Check(t, a.QP.Drain(context.Background())) // flushed requests count as executed
 	a.Expect(rig.Flushed(2))
 	rig.Check(t, a.QP.Close())
 	rig.Refused(t, a.QP.Drain(context.Background()), verbs.ErrObjectClosed)
 }
 
-// postThen posts a list and does what waits for it, at once: all of it arrives.
+// postThen posts a list and immediately calls end, which waits for the list. All messages arrive.
 func postThen(t *testing.T, w *rig.World, end func() error) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -67,7 +67,7 @@ func postThen(t *testing.T, w *rig.World, end func() error) {
 	}
 }
 
-// DrainQP flushes all requests, and returns when somebody has polled all of their completions.
+// DrainQP flushes all requests, and returns when all of their completions have been polled.
 func drainToErr(t *testing.T, w *rig.World) {
 	a := w.A
 	drains := map[string]func(context.Context, *verbs.QP) error{"SQ": kernel.DrainSQ, "RQ": kernel.DrainRQ, "QP": kernel.DrainQP}
@@ -80,7 +80,7 @@ func drainToErr(t *testing.T, w *rig.World) {
 			a.ReceiveOn(qp, i)
 			want = append(want, rig.Flushed(uint64(i)))
 		}
-		held.Flags = 0 // flushed all the same
+		held.Flags = 0 // flushed although it is unsignaled
 		rig.Check(t, qp.PostSend([]verbs.SendWR{held, held}))
 		done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error { return drain(ctx, qp) })
 		var flushed []verbs.WC
@@ -100,19 +100,19 @@ func drainToErr(t *testing.T, w *rig.World) {
 		if attr, _, err := compat.QueryQP(qp, verbs.QPAttrState); attr.State != verbs.QPStateErr || err != nil {
 			t.Errorf("%s: %v, %v", name, attr.State, err)
 		}
-		rig.Check(t, drain(rig.Guard(t), qp)) // nothing is left
+		rig.Check(t, drain(rig.Guard(t), qp)) // no request is outstanding
 		rig.Check(t, qp.Close())
 		rig.Refused(t, drain(rig.Guard(t), qp), unix.EINVAL)
 	}
 	fresh := a.NewQP(rig.DefaultCap())
-	rig.Refused(t, kernel.DrainQP(rig.Guard(t), fresh), verbs.ErrState) // RESET does not go to ERR
+	rig.Refused(t, kernel.DrainQP(rig.Guard(t), fresh), verbs.ErrState) // RESET cannot change to ERR
 	withSRQ := a.NewQPWith(verbs.QPInitAttr{SendCQ: a.CQ, RecvCQ: a.CQ, SRQ: a.SRQ, Cap: rig.DefaultCap()})
 	rig.Check(t, withSRQ.Activate(rig.TestQKey))
 	rig.Refused(t, kernel.DrainRQ(rig.Guard(t), withSRQ), unix.EINVAL, "SRQ")
 	rig.Check(t, kernel.DrainQP(rig.Guard(t), withSRQ))
 }
 
-// As in the kernel, somebody has to poll: else the drain ends with its context.
+// As in the kernel, a drain ends with its context if no program polls.
 func drainUnpolled(t *testing.T, w *rig.World) {
 	qp := w.A.Active(rig.DefaultCap())
 	w.A.ReceiveOn(qp, 0)

@@ -34,7 +34,7 @@ func noEventOfACompletion(t *testing.T, w *rig.World) {
 	b.NoEvent()
 }
 
-// Events of the card wake readers, each one.
+// Each event of the card wakes one waiting reader.
 func eventsWakeReaders(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(2)
 	got := make(chan verbs.AsyncEvent, 3)
@@ -48,7 +48,7 @@ func eventsWakeReaders(t *testing.T, w *rig.World) {
 	for range 3 {
 		rig.Check(t, <-done)
 		if event := <-got; !want[event] {
-			t.Errorf("%v, twice or of another", event.Type)
+			t.Errorf("duplicate or unexpected event %v", event.Type)
 		} else {
 			delete(want, event)
 		}

@@ -34,7 +34,7 @@ func end(t *testing.T, n *memnet.Network, number string) verbstest.End {
 	return e
 }
 
-// A Pair of cards on an in-memory network, under the tests that every Provider must pass.
+// A test that runs the tests of every Provider on a Pair of cards on an in-memory network.
 func ExampleRun() {
 	_ = func(t *testing.T) { // as TestVerbs of the Provider's package
 		verbstest.Run(t, newPair)

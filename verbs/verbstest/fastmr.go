@@ -27,12 +27,13 @@ var fastMRTests = []rig.Test{
 
 const fastAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
 
-// A region is of use from its registration to its invalidation, by this side or the peer, each time under a key of its own.
+// A region can be used from its registration to its invalidation by this side or the peer. Each registration has a new
+// key.
 func fastRegistration(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.B.FastMR(4)
 	if p.Reaches(mr.RKey(), 0, 1) != verbs.WCRemAccessErr {
-		t.Error("a region that is free is written to")
+		t.Error("the peer can write to an unregistered region")
 	}
 	list := p.B.Mapped(kernel.DMABidirectional, 1000, 50, 1050, 50)
 	p.B.Registered(mr, list, fastAccess)
@@ -45,9 +46,9 @@ func fastRegistration(t *testing.T, w *rig.World) {
 		length int
 		want   verbs.WCStatus
 	}{
-		{"all of it", first, base, 100, verbs.WCSuccess},
+		{"the whole region", first, base, 100, verbs.WCSuccess},
 		{"before it", first, base - 1, 1, verbs.WCRemAccessErr},
-		{"behind it", first, base + 99, 2, verbs.WCRemAccessErr},
+		{"after it", first, base + 99, 2, verbs.WCRemAccessErr},
 		{"by the next key", verbs.IncRKey(first), base, 1, verbs.WCRemAccessErr},
 	} {
 		if got := p.Reaches(row.key, row.addr, row.length); got != row.want {
@@ -55,11 +56,11 @@ func fastRegistration(t *testing.T, w *rig.World) {
 		}
 	}
 	if !bytes.Equal(p.B.MR.Bytes()[1000:1100], rig.Pattern(100, 3)) {
-		t.Error("the memory has other bytes")
+		t.Error("the memory has wrong bytes")
 	}
 	p.B.Invalidated(mr)
 	if p.Reaches(first, base, 1) != verbs.WCRemAccessErr {
-		t.Error("an invalidated key is good")
+		t.Error("an invalidated key is valid")
 	}
 	p.B.Registered(mr, list, fastAccess)
 	p.B.Recv(2, 4000, 100)
@@ -71,12 +72,12 @@ func fastRegistration(t *testing.T, w *rig.World) {
 		t.Errorf("%+v", wc)
 	}
 	if p.Reaches(mr.RKey(), mr.IOVA(), 1) != verbs.WCRemAccessErr {
-		t.Error("a key that the peer has invalidated is good")
+		t.Error("a key that the peer has invalidated is valid")
 	}
 	rig.Check(t, mr.Close())
 }
 
-// What lies in pieces is one region to SGEs of every kind, and to the peer, also in messages of many packets.
+// Separate pieces of memory form one region for SGEs of every kind and for the peer, even in messages of many packets.
 func fastPieces(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.B.FastMR(8)
@@ -100,24 +101,24 @@ func fastPieces(t *testing.T, w *rig.World) {
 		p.A.Post(wr)
 		p.A.Expect(rig.OK(1))
 		if !bytes.Equal(own, whole()) {
-			t.Errorf("%v: other bytes", o)
+			t.Errorf("%v: wrong bytes", o)
 		}
 	}
-	// By the region's own program: received into, sent from, read into.
+	// The region's own program uses it to receive, send and read.
 	rig.Check(t, p.B.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{mr.SGE(0, 3), mr.SGE(3, size-3)}}}))
 	copy(own, rig.Pattern(size, 7))
 	p.A.Post(p.A.Request(verbs.WRSend, &p.B, size))
 	p.A.Expect(rig.OK(1))
 	p.B.Expect(rig.OK(2))
 	if !bytes.Equal(own, whole()) {
-		t.Error("received: other bytes")
+		t.Error("receive: wrong bytes")
 	}
 	p.A.Recv(3, size, size)
 	p.B.Post(verbs.SendWR{ID: 4, Opcode: verbs.WRSend, SGList: []verbs.SGE{mr.SGE(0, size)}})
 	p.B.Expect(rig.OK(4))
 	p.A.Expect(rig.OK(3))
 	if !bytes.Equal(p.A.MR.Bytes()[size:][:size], whole()) {
-		t.Error("sent: other bytes")
+		t.Error("send: wrong bytes")
 	}
 	read := p.B.Request(verbs.WRRDMARead, &p.A, 0)
 	read.SGList = []verbs.SGE{mr.SGE(10, size-10)}
@@ -129,7 +130,7 @@ func fastPieces(t *testing.T, w *rig.World) {
 	}
 }
 
-// A registration that cannot be is an error of the request, which stops the queue pair, and registers nothing.
+// An invalid registration completes with an error that stops the queue pair, and registers nothing.
 func fastThatFails(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	otherPD := p.B.AnotherPD()
@@ -147,7 +148,7 @@ func fastThatFails(t *testing.T, w *rig.World) {
 		"from device, to be read": func(wr *verbs.SendWR) {
 			*wr = p.B.Reg(wr.Reg.MR, p.B.Mapped(kernel.DMAFromDevice, 0, 10), fastAccess)
 		},
-		"memory that is freed": func(wr *verbs.SendWR) {
+		"freed memory": func(wr *verbs.SendWR) {
 			memory, addr, err := kernel.DMAAllocCoherent(p.B.Ctx, 4096)
 			rig.Check(t, err)
 			list := []kernel.SG{{Memory: memory}}
@@ -155,7 +156,7 @@ func fastThatFails(t *testing.T, w *rig.World) {
 			*wr = p.B.Reg(wr.Reg.MR, list, 0)
 			rig.Check(t, kernel.DMAFreeCoherent(p.B.Ctx, memory, addr))
 		},
-		"a region that is closed": func(wr *verbs.SendWR) {
+		"a closed region": func(wr *verbs.SendWR) {
 			mr := p.B.FastMR(4)
 			*wr = p.B.Reg(mr, p.B.Mapped(kernel.DMABidirectional, 0, 10), 0)
 			rig.Check(t, mr.Close())
@@ -170,17 +171,17 @@ func fastThatFails(t *testing.T, w *rig.World) {
 		}
 		p.Again()
 		if p.Reaches(mr.RKey(), mr.IOVA(), 1) != verbs.WCRemAccessErr {
-			t.Errorf("%s: it is registered", what)
+			t.Errorf("%s: the region was registered", what)
 		}
 		rig.Check(t, mr.Close())
 	}
 	mr, list := p.B.FastMR(4), p.B.Mapped(kernel.DMABidirectional, 0, 10)
 	p.B.Registered(mr, list, fastAccess)
 	p.B.Post(p.B.Reg(mr, list, fastAccess))
-	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // it is valid
+	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // the region is already registered
 }
 
-// Errors that do not depend on the card are refused in the call.
+// Errors that do not depend on the card are returned by the call.
 func fastThatIsRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeUC, nil)
 	device, err := p.A.Ctx.QueryDevice()
@@ -225,8 +226,8 @@ func fastThatIsRefused(t *testing.T, w *rig.World) {
 	}
 }
 
-// A region of MRTypeMemReg accepts a list up to the last whole page, and reports how far; MRTypeSGGaps accepts any
-// pieces.
+// A region of MRTypeMemReg accepts the part of a list that consists of whole pages, and reports its length.
+// MRTypeSGGaps accepts any pieces.
 func fastKinds(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	const page = 4096
@@ -254,7 +255,7 @@ func fastKinds(t *testing.T, w *rig.World) {
 		entries, rest, err := kernel.MapSG(mr, list, row.offset, page)
 		rig.Check(t, err)
 		if entries != row.entries || rest != row.rest || mr.Length() != row.length {
-			t.Errorf("%s: %d entries, %d bytes of the next, %d in all", what, entries, rest, mr.Length())
+			t.Errorf("%s: %d entries, %d bytes of the next entry, %d bytes in total", what, entries, rest, mr.Length())
 		}
 		var want []byte
 		for i := range list {
@@ -272,7 +273,7 @@ func fastKinds(t *testing.T, w *rig.World) {
 		p.A.Post(read)
 		p.A.Expect(rig.OK(1))
 		if got := p.A.MR.Bytes()[:row.length]; !bytes.Equal(got, want[row.offset:][:row.length]) {
-			t.Errorf("%s: other bytes", what)
+			t.Errorf("%s: wrong bytes", what)
 		}
 		rig.Check(t, mr.Close())
 	}
@@ -283,7 +284,7 @@ func fastKinds(t *testing.T, w *rig.World) {
 	}
 }
 
-// Memory of which a fast region is registered is not freed, and not changed.
+// Memory cannot be freed or changed while a fast region is registered on it.
 func fastHolds(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.B.FastMR(2)
@@ -302,10 +303,10 @@ func fastHolds(t *testing.T, w *rig.World) {
 		Bind: &verbs.MWBind{MW: window, MR: mr, Addr: mr.IOVA() + 50, Length: 100, Access: verbs.AccessRemoteWrite}})
 	p.B.Expect(rig.OK(1))
 	if p.Reaches(window.RKey(), mr.IOVA()+50, 100) != verbs.WCSuccess {
-		t.Error("a window of a fast region has no memory")
+		t.Error("a window of a fast region cannot be used")
 	}
 	if got := append(append([]byte(nil), memory[50:100]...), p.B.MR.Bytes()[:50]...); !bytes.Equal(got, p.A.MR.Bytes()[:100]) {
-		t.Error("through the window: other bytes")
+		t.Error("through the window: wrong bytes")
 	}
 	rig.Refused(t, mr.Close(), unix.EBUSY, "memory windows")
 	rig.Check(t, window.Close())
@@ -314,7 +315,7 @@ func fastHolds(t *testing.T, w *rig.World) {
 	rig.Check(t, p.B.MR.Close())
 }
 
-// Requests after a registration use the region, and those after an invalidation cannot.
+// Requests posted after a registration can use the region, and those posted after an invalidation cannot.
 func fastInOrder(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mr := p.A.FastMR(2)
@@ -335,7 +336,7 @@ func fastInOrder(t *testing.T, w *rig.World) {
 	p.A.Expect(rig.OK(1), rig.OK(3), rig.Ended(4, verbs.WCLocProtErr))
 }
 
-// While a long WRITE comes in, its key is invalidated. Nothing is written after the invalidation has completed.
+// A key is invalidated while a long WRITE arrives. Nothing is written after the invalidation has completed.
 func invalidatedInFlight(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for round := range 20 {
@@ -350,7 +351,7 @@ func invalidatedInFlight(t *testing.T, w *rig.World) {
 		before := append([]byte(nil), p.B.MR.Bytes()...)
 		ended := p.A.Wait(1)[0].Status
 		if invalidated == verbs.WCSuccess && !bytes.Equal(before, p.B.MR.Bytes()) {
-			t.Errorf("round %d: written after the invalidation", round)
+			t.Errorf("round %d: memory was written after the invalidation", round)
 		}
 		if ended != verbs.WCSuccess && ended != verbs.WCRemAccessErr || invalidated != verbs.WCSuccess && invalidated != verbs.WCWRFlushErr {
 			t.Errorf("round %d: %v, %v", round, ended, invalidated)
@@ -360,7 +361,7 @@ func invalidatedInFlight(t *testing.T, w *rig.World) {
 	}
 }
 
-// Commands map and unmap an FMR; each mapping has a key of its own.
+// Commands map and unmap an FMR. Each mapping has a new key.
 func fmr(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	f, err := kernel.AllocFMR(p.B.PD, fastAccess, &kernel.FMRAttr{MaxPages: 4, MaxMaps: 2, PageShift: 12})
@@ -370,14 +371,14 @@ func fmr(t *testing.T, w *rig.World) {
 	rig.Check(t, f.MapPhys([]kernel.DMAAddr{addr + 2*4096, addr}, 1<<20))
 	first := f.RKey()
 	if p.Reaches(first, 1<<20+4000, 200) != verbs.WCSuccess || p.Reaches(first, 1<<20+8000, 200) != verbs.WCRemAccessErr {
-		t.Error("the mapping is not of its pages")
+		t.Error("the mapping does not contain its pages")
 	}
 	if want := p.A.MR.Bytes()[:200]; !bytes.Equal(memory[2*4096+4000:][:96], want[:96]) || !bytes.Equal(memory[:104], want[96:]) {
-		t.Error("other bytes")
+		t.Error("wrong bytes")
 	}
 	rig.Check(t, f.MapPhys([]kernel.DMAAddr{addr + 4096}, 0))
 	if p.Reaches(first, 1<<20, 1) != verbs.WCRemAccessErr || p.Reaches(f.RKey(), 0, 4096) != verbs.WCSuccess {
-		t.Error("it has the mapping before")
+		t.Error("the previous mapping is still valid")
 	}
 	rig.Refused(t, f.MapPhys([]kernel.DMAAddr{addr}, 0), unix.EINVAL, "mapped 2 times")
 	rig.Refused(t, f.Close(), unix.EBUSY, "unmap it first")
@@ -388,7 +389,7 @@ func fmr(t *testing.T, w *rig.World) {
 	rig.Check(t, kernel.UnmapFMR([]*kernel.FMR{f, other}))
 	for _, one := range []*kernel.FMR{f, other} {
 		if p.Reaches(one.RKey(), 0, 1) != verbs.WCRemAccessErr {
-			t.Error("it has a mapping after it was unmapped")
+			t.Error("a mapping is valid after it was unmapped")
 		}
 		rig.Check(t, one.Close())
 	}

@@ -68,7 +68,7 @@ func queryByMask(t *testing.T, w *rig.World) {
 	}
 }
 
-// The kernel's conversions, of the port's numbers too.
+// The conversions equal those of the kernel, including the conversions of port attributes.
 func conversions(t *testing.T, w *rig.World) {
 	for mtu, want := range map[verbs.MTU]int{0: -1, 1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096, 6: -1, 255: -1} {
 		if got := compat.MTUToInt(mtu); got != want {

@@ -70,19 +70,19 @@ func recvQueueFull(t *testing.T, w *rig.World) {
 	rig.Refused(t, b.QP.PostRecv(wr), unix.ENOMEM, "max_recv_wr")
 	a.Post(a.Send(1, a.AH(b.End.IPv4), b.QP))
 	a.Expect(rig.OK(1))
-	w.Settle() // it has arrived, and has not been polled
+	w.Settle() // the message has arrived and was not polled
 	rig.Refused(t, b.QP.PostRecv(wr), unix.ENOMEM)
 	b.Expect(rig.OK(0))
 	rig.Check(t, b.QP.PostRecv(wr))
 	rig.Refused(t, b.QP.PostRecv(wr), unix.ENOMEM)
 }
 
-// A CQ as large as all that can be outstanding never overruns, whatever is posted and
-// polled when: a slot is held until its completion has been polled.
+// A CQ with the capacity of all requests that can be outstanding never overruns, because a slot is occupied until its
+// completion has been polled.
 func cqNeverOverruns(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	sends, receives := w.A.Granted() // the flow's queue pair is like the station's
+	sends, receives := w.A.Granted() // the flow's queue pair has the same capacities
 	f := &flow{Station: w.A, peer: w.B, random: rand.New(rand.NewPCG(seed, 0)), cq: w.A.NewCQ(sends + receives)}
 	f.qp = w.A.NewQPWith(verbs.QPInitAttr{SendCQ: f.cq, RecvCQ: f.cq, Cap: rig.DefaultCap()})
 	rig.Check(t, f.qp.Activate(rig.TestQKey))
@@ -91,7 +91,7 @@ func cqNeverOverruns(t *testing.T, w *rig.World) {
 		f.step()
 	}
 	rig.Drained(t, f.qp)
-	f.count(f.WaitOn(f.cq, f.sent-f.sendsDone)) // receives may be among them
+	f.count(f.WaitOn(f.cq, f.sent-f.sendsDone)) // they may include receives
 	w.Settle()
 	f.count(rig.Completions(t, f.cq))
 	if f.sent != f.sendsDone || f.receivesDone == 0 || f.receivesDone > f.received {
@@ -99,7 +99,7 @@ func cqNeverOverruns(t *testing.T, w *rig.World) {
 	}
 }
 
-// flow is a queue pair that posts and polls at random, and how much.
+// flow is a queue pair that posts and polls at random, with the numbers of requests.
 type flow struct {
 	*rig.Station
 	peer                                    *rig.Station

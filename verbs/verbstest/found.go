@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Run of package model has found: each was a difference once.
+// foundTests are regression tests of differences that Run of package model has found.
 var foundTests = []rig.Test{
 	{Name: "post to ERR that the card set", Run: postToFailed},
 	{Name: "post to ERR that the card set, on an SRQ", Run: postToFailedOnSRQ},
@@ -21,7 +21,7 @@ var foundTests = []rig.Test{
 	{Name: "inline of no bytes needs no key", Run: inlineOfNothing},
 }
 
-// So with a queue pair on an SRQ, which has no receive queue.
+// In ERR requests of a queue pair on an SRQ, which has no receive queue, are flushed too.
 func postToFailedOnSRQ(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	srq, err := b.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 8})
@@ -50,7 +50,7 @@ func postToFailed(t *testing.T, w *rig.World) {
 	rig.Refused(t, qp.PostSend([]verbs.SendWR{b.Send(7, b.AH(w.A.End.IPv4), w.A.QP)}), verbs.ErrObjectClosed)
 }
 
-// SQD holds requests back, but not in ERR.
+// Requests posted in SQD wait, but are flushed if the card has moved the queue pair to ERR.
 func drainFailed(t *testing.T, w *rig.World) {
 	b := w.B
 	qp := w.Failed(verbs.QPStateSQD)
@@ -59,8 +59,8 @@ func drainFailed(t *testing.T, w *rig.World) {
 	b.Expect(rig.Flushed(7), rig.Flushed(8))
 }
 
-// From RESET there is no way to ERR: such a queue pair stays there, and no event comes of it. That its CQ
-// is of no use any more, it is told when it begins.
+// A queue pair in RESET cannot change to ERR: it stays in RESET without an event. The failure of its CQ is reported
+// when the queue pair leaves RESET.
 func overrunInReset(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(1)
 	reset := w.B.NewQPWith(verbs.QPInitAttr{SendCQ: w.B.CQ, RecvCQ: cq, Cap: rig.DefaultCap()})
@@ -73,8 +73,8 @@ func overrunInReset(t *testing.T, w *rig.World) {
 	rig.Refused(t, reset.Activate(rig.TestQKey), verbs.ErrCQOverrun)
 }
 
-// A send fails, and its completion is one too many: the queue pair is in ERR, not in SQE, from which it
-// could go on.
+// If the completion of a failed send overruns the CQ, the queue pair is in ERR, not in SQE, from which it could
+// continue.
 func overrunByFailedSend(t *testing.T, w *rig.World) {
 	a := w.A
 	cq := a.NewCQ(1)
@@ -93,7 +93,7 @@ func overrunByFailedSend(t *testing.T, w *rig.World) {
 	}
 }
 
-// A poll with no room takes nothing, so it does not say that nothing is left.
+// A poll without room for completions removes none, and does not report that none are left.
 func pollOfNothing(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(1)
 	w.Overrun(qps[0], cq, 1)

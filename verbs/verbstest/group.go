@@ -19,8 +19,8 @@ var groupTests = []rig.Test{
 	{Name: "fan-out", Run: fanOut},
 }
 
-// Every member gets its copy, on the sender's own card too; a queue pair that is attached
-// to another group gets nothing.
+// Every member receives a copy, even on the sender's own card. A queue pair that is attached to another group receives
+// nothing.
 func group(t *testing.T, w *rig.World) {
 	for _, group := range rig.Groups {
 		t.Run(group.String(), func(t *testing.T) { oneGroup(t, w, group) })
@@ -55,7 +55,7 @@ func oneGroup(t *testing.T, w *rig.World, group netip.Addr) {
 		rig.CheckGroup(t, b, wc, group, a.QP)
 	}
 	if !got[first.Number()] || !got[second.Number()] {
-		t.Errorf("got by %v", got)
+		t.Errorf("received by %v", got)
 	}
 	for _, qp := range []*verbs.QP{a.QP, first, second} {
 		rig.Check(t, qp.DetachMcast(rig.GID(group), 0))
@@ -74,7 +74,7 @@ func blockLoopback(t *testing.T, w *rig.World) {
 	a.ExpectDrops(map[string]uint64{"self_loopback": 1})
 }
 
-// What rdmavt refuses, with its errno, and nothing attached when refused.
+// Attachments that rdmavt rejects are rejected with its errno, and have no effect.
 func attachRefused(t *testing.T, w *rig.World) {
 	qp, mgid := w.A.QP, rig.GID(rig.GroupV4)
 	fresh := w.A.NewQP(rig.DefaultCap())
@@ -85,17 +85,17 @@ func attachRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, qp.AttachMcast(mgid, 5))
 	rig.Refused(t, qp.AttachMcast(mgid, 6), unix.EINVAL, "MLID")
 	rig.Refused(t, qp.DetachMcast(mgid, 6), unix.EINVAL)
-	rig.Check(t, qp.AttachMcast(mgid, 5)) // twice is no error
-	rig.Check(t, qp.DetachMcast(mgid, 5)) // and needs one detach
+	rig.Check(t, qp.AttachMcast(mgid, 5)) // attaching again is not an error
+	rig.Check(t, qp.DetachMcast(mgid, 5)) // one detach undoes both
 	rig.Refused(t, qp.DetachMcast(mgid, 5), unix.EINVAL)
 	for _, kind := range rig.ConnectedTypes {
 		rig.Refused(t, w.A.NewConnected(kind).AttachMcast(mgid, 0), unix.EINVAL, "cannot be attached to groups")
 	}
 	rig.Check(t, fresh.Close())
-	rig.Check(t, qp.Close()) // nothing is attached
+	rig.Check(t, qp.Close()) // no attachment is left
 }
 
-// An attached queue pair is not destroyed, and gets nothing after it was detached.
+// An attached queue pair cannot be destroyed. It receives nothing after it was detached.
 func detach(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	b.Join(rig.GroupV4)
@@ -109,8 +109,7 @@ func detach(t *testing.T, w *rig.World) {
 	rig.Check(t, b.QP.Close())
 }
 
-// Of several queue pairs in a group one has another Q_Key, and one has no receives posted; the
-// others get everything.
+// If a queue pair in a group has another Q_Key, or no receives posted, the other queue pairs receive all messages.
 func fanOut(t *testing.T, w *rig.World) {
 	for _, group := range rig.Groups {
 		t.Run(group.String(), func(t *testing.T) { fanOutTo(t, w, group) })
@@ -138,7 +137,7 @@ func fanOutTo(t *testing.T, w *rig.World, group netip.Addr) {
 		got[wc.QPN]++
 	}
 	if got[first.Number()] != rig.Depth || got[second.Number()] != rig.Depth {
-		t.Errorf("got by %v", got)
+		t.Errorf("received by %v", got)
 	}
 	w.Settle()
 	for _, qp := range members {

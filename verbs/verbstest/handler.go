@@ -18,18 +18,18 @@ var handlerTests = []rig.Test{
 	{Name: "handlers of events", Run: eventHandlers},
 	{Name: "handler of an SRQ", Run: srqHandler},
 	{Name: "handler closes its object", Run: handlerCloses},
-	{Name: "closed while its handler is told", Run: closedWhileTold},
+	{Name: "closed while its handler is called", Run: closedWhileNotified},
 	{Name: "handlers and waiting readers", Run: handlersAndReaders},
 	{Name: "events as a descriptor", Run: eventDescriptor},
 	{Name: "descriptor ends", Run: descriptorEnds},
 }
 
-// oneAtATime counts calls, and sees two that run at once.
+// oneAtATime detects concurrent calls.
 type oneAtATime struct{ running atomic.Int32 }
 
 func (o *oneAtATime) call(t *testing.T, body func()) {
 	if o.running.Add(1) != 1 {
-		t.Error("called twice at once")
+		t.Error("called concurrently")
 	}
 	body()
 	o.running.Add(-1)
@@ -74,7 +74,7 @@ func completionHandler(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL, "vector")
 }
 
-// Events of an object with a handler go there, in their order; the others' to GetAsyncEvent.
+// Events of an object with a handler are passed to the handler, in order. Other events are returned by GetAsyncEvent.
 func eventHandlers(t *testing.T, w *rig.World) {
 	var once oneAtATime
 	events := make(chan verbs.AsyncEvent, 8)
@@ -99,7 +99,7 @@ func eventHandlers(t *testing.T, w *rig.World) {
 	w.Settle()
 	w.B.NoEvent()
 	if len(events) != 0 {
-		t.Errorf("told twice: %+v", <-events)
+		t.Errorf("duplicate event: %+v", <-events)
 	}
 	rig.Check(t, errors.Join(handled.Close(), read.Close(), cq.Close()))
 }
@@ -109,7 +109,7 @@ func srqHandler(t *testing.T, w *rig.World) {
 	events := make(chan verbs.AsyncEvent, 8)
 	srq, err := w.B.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 4, SRQContext: "mine", EventHandler: func(e verbs.AsyncEvent) { events <- e }})
 	rig.Check(t, err)
-	rig.Check(t, srq.Modify(&verbs.SRQAttr{Limit: 1}, verbs.SRQLimit)) // none is queued: at once
+	rig.Check(t, srq.Modify(&verbs.SRQAttr{Limit: 1}, verbs.SRQLimit)) // no receive is queued, so the limit is reached immediately
 	want := verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: srq}
 	if got := rig.Get(t, events); got != want || srq.SRQContext() != "mine" {
 		t.Errorf("%+v, %v", got, srq.SRQContext())
@@ -131,13 +131,13 @@ func handlerCloses(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	rig.ToInit(t, qp)
 	w.B.ReceiveOn(qp, 0)
-	rig.To(t, qp, verbs.QPStateErr) // flushes it
+	rig.To(t, qp, verbs.QPStateErr) // flushes the receive
 	rig.Refused(t, rig.Get(t, closed), unix.EBUSY)
 	w.Alive()
 }
 
-// A CQ with a handler can be closed at any time: the program has nothing to acknowledge.
-func closedWhileTold(t *testing.T, w *rig.World) {
+// A CQ with a handler can be closed at any time, because the program has no events to acknowledge.
+func closedWhileNotified(t *testing.T, w *rig.World) {
 	for range 500 {
 		cq, err := w.B.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 4, CompHandler: func(*verbs.CQ) {}})
 		rig.Check(t, err)
@@ -146,12 +146,12 @@ func closedWhileTold(t *testing.T, w *rig.World) {
 		rig.Check(t, err)
 		rig.ToInit(t, qp)
 		w.B.ReceiveOn(qp, 0)
-		rig.To(t, qp, verbs.QPStateErr) // flushes it
+		rig.To(t, qp, verbs.QPStateErr) // flushes the receive
 		rig.Check(t, errors.Join(qp.Close(), cq.Close()))
 	}
 }
 
-// A reader that waits already goes on when the first handler comes, and keeps the other events.
+// A reader that already waits continues to receive the other events when the first handler is set.
 func handlersAndReaders(t *testing.T, w *rig.World) {
 	srq, err := w.B.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 4})
 	rig.Check(t, err)
@@ -208,7 +208,7 @@ func eventDescriptor(t *testing.T, w *rig.World) {
 					t.Errorf("read %d bytes, %v", n, err)
 				}
 			}
-			event, err := w.B.Ctx.GetAsyncEvent(now) // does not wait
+			event, err := w.B.Ctx.GetAsyncEvent(now) // without waiting
 			if event.SRQ != srq || err != nil {
 				t.Errorf("%+v, %v", event, err)
 			}
@@ -237,7 +237,7 @@ func descriptorEnds(t *testing.T, w *rig.World) {
 		})
 	}()
 	rig.Check(t, w.B.Ctx.Close())
-	rig.Get(t, ended) // the end of the file, or that it is closed
+	rig.Get(t, ended) // end of file, or an error because the descriptor is closed
 	_, err = w.B.Ctx.SyscallConn()
 	rig.Refused(t, err, verbs.ErrClosed)
 }

@@ -46,8 +46,8 @@ func answerAttributes(t *testing.T, w *rig.World) {
 	}
 }
 
-// The 40 bytes in front of a message contain version and GIDs, as the GRH's methods do, over IPv4 and
-// IPv6.
+// The 40 bytes before a message contain the IP version and the GIDs, over IPv4 and IPv6; the functions return the same
+// values as the GRH's methods.
 func headers(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	for i, from := range a.End.Addresses() {
@@ -69,7 +69,7 @@ func headers(t *testing.T, w *rig.World) {
 		if sgid != rig.GID(from) || dgid != rig.GID(dest) {
 			t.Errorf("from %v to %v, want %v and %v", sgid, dgid, from, dest)
 		}
-		for _, network := range []verbs.NetworkType{verbs.NetworkIB, verbs.NetworkRoCEv1} { // laid out as IPv6
+		for _, network := range []verbs.NetworkType{verbs.NetworkIB, verbs.NetworkRoCEv1} { // the layout is that of IPv6
 			sgid, dgid, err := kernel.GetGIDsFromRDMAHdr(grh, network)
 			rig.Check(t, err)
 			if version == 6 && (sgid != rig.GID(from) || dgid != rig.GID(dest)) {

@@ -353,7 +353,7 @@ func TestLoopbackErrors(t *testing.T) {
 		{"--loopback --host loop=10.0.0.1", "is reserved"},
 		{"--loopback --host a=b", `"b" is not an IP address`},
 		{"--loopback --host a=224.0.0.1", "a group's address"},
-		{"--loopback --host a=10.0.0.1 --host a=10.0.0.2", "has that name"},
+		{"--loopback --host a=10.0.0.1 --host a=10.0.0.2", "already has this name"},
 		{"--loopback --host a=10.0.0.1 --host b=10.0.0.1", "belongs to --host a already"},
 		{"--loopback --host a=10.0.0.1,10.0.0.1", "duplicate address 10.0.0.1"},
 		{"--loopback --pool 10.0.0.1", "--pool must be a network"},

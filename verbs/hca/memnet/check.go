@@ -20,7 +20,7 @@ func (n *Network) checkName(name string) error {
 		return fmt.Errorf("%w: no name; give the host a unique name", verbs.ErrInvalid)
 	}
 	if slices.ContainsFunc(n.hosts, func(h *Host) bool { return h.name == name }) {
-		return fmt.Errorf("%w: a host of the network has that name; choose another, or close that host", verbs.ErrBusy)
+		return fmt.Errorf("%w: a host of the network already has this name; choose another name, or close that host", verbs.ErrBusy)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (n *Network) checkAddresses(h *Host, addresses []netip.Addr) error {
 			return fmt.Errorf("%w: %v is %s; a host can have unicast addresses, such as 10.0.0.1 or fd00::1", verbs.ErrInvalid, a, what)
 		}
 		if slices.Contains(addresses[:i], a) {
-			return fmt.Errorf("%w: %v twice; give each address once", verbs.ErrInvalid, a)
+			return fmt.Errorf("%w: duplicate address %v", verbs.ErrInvalid, a)
 		}
 		for _, other := range n.hosts {
 			if other != h && slices.Contains(other.now().Addresses, a) {
@@ -43,7 +43,7 @@ func (n *Network) checkAddresses(h *Host, addresses []netip.Addr) error {
 	return nil
 }
 
-// unfit describes the kind of an address that cannot be a host's own; it returns "" for other addresses.
+// unfit returns the kind of an address that a host cannot have, or "" for an address that a host can have.
 func unfit(a netip.Addr) string {
 	switch {
 	case !a.IsValid():

@@ -19,7 +19,7 @@ import (
 
 // Host is a host on a Network. hca.New creates its card. It implements network.Host.
 type Host struct {
-	network.NoSteering // all frames for the port reach it
+	network.NoSteering // the host receives all frames for the RoCEv2 port
 
 	network *Network
 	name    string
@@ -27,7 +27,7 @@ type Host struct {
 
 	mu     sync.Mutex
 	status network.Port
-	card   network.Card // nil until it follows
+	card   network.Card // nil until Follow
 }
 
 // SetAddresses replaces the host's addresses. It returns verbs.ErrInvalid for an address that no host can have, ErrBusy
@@ -38,7 +38,7 @@ func (h *Host) SetAddresses(addresses ...netip.Addr) error {
 	if err := h.network.set(h, allowed, func(p *network.Port) { p.Addresses = slices.Clone(addresses) }); err != nil {
 		return fmt.Errorf("set addresses of %s: %w", h.name, err)
 	}
-	h.network.look()
+	h.network.update()
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (h *Host) SetAddresses(addresses ...netip.Addr) error {
 func (h *Host) SetUp(up bool) {
 	h.setPorts(up)
 	h.change(func(p *network.Port) { p.Up = up })
-	h.network.look()
+	h.network.update()
 }
 
 // minInterfaceMTU is the minimum for IPv4 (RFC 791).
@@ -58,21 +58,21 @@ const minInterfaceMTU = 68
 func (h *Host) SetMTU(bytes int) error {
 	allowed := func() error {
 		if bytes < minInterfaceMTU {
-			return fmt.Errorf("%w: %d bytes; an MTU must be %d or more", verbs.ErrInvalid, bytes, minInterfaceMTU)
+			return fmt.Errorf("%w: the MTU must be at least %[3]d bytes: %[2]d", verbs.ErrInvalid, bytes, minInterfaceMTU)
 		}
 		return nil
 	}
 	if err := h.network.set(h, allowed, func(p *network.Port) { p.MTU = bytes }); err != nil {
 		return fmt.Errorf("set MTU of %s: %w", h.name, err)
 	}
-	h.network.look()
+	h.network.update()
 	return nil
 }
 
 // PortRules implements network.Host: it returns Linux's defaults.
 func (h *Host) PortRules() network.PortRules { return network.DefaultPortRules() }
 
-// MAC returns the host's hardware address, which the other hosts of the network see.
+// MAC returns the host's hardware address.
 func (h *Host) MAC() verbs.MAC { return h.now().MAC }
 
 func (h *Host) change(change func(*network.Port)) {
@@ -113,7 +113,7 @@ func (h *Host) Port() (network.Port, error) { return h.now(), nil }
 func (h *Host) Link() link.Link { return h.allPorts()[0] }
 
 // Links implements network.Host. A worker's port receives the packets for the queue pairs whose numbers, modulo the
-// number of workers, are its own.
+// number of workers, equal the worker's index.
 func (h *Host) Links(workers int) ([]link.Link, error) {
 	if workers > 1 {
 		if err := h.divide(workers); err != nil {
@@ -200,7 +200,7 @@ func (h *Host) Release(netip.Addr)    {}
 func (h *Host) Join(netip.Addr) error  { return nil }
 func (h *Host) Leave(netip.Addr) error { return nil }
 
-// Start, Listen, Interrupt and Check implement network.Host; they have nothing to do here.
+// Start, Listen, Interrupt and Check implement network.Host; they do nothing.
 func (h *Host) Start(network.Engine) {}
 func (h *Host) Listen()              {}
 func (h *Host) Interrupt()           {}
@@ -209,5 +209,5 @@ func (h *Host) Check() error         { return nil }
 // Modes implements network.Host.
 func (h *Host) Modes() network.Modes { return network.Modes{XDP: "none", Socket: "none", Send: "none"} }
 
-// Statistics implements network.Host. Network.Counters counts for all hosts.
+// Statistics implements network.Host. It returns zeros: Network.Counters has the counters of all hosts.
 func (h *Host) Statistics() (s network.Statistics, err error) { return s, nil }

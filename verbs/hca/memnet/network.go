@@ -19,15 +19,15 @@ import (
 	"github.com/roced/roced/verbs/hca/network"
 )
 
-// Network is an in-memory network of any number of hosts. Frames are lost only by Impair; the program adds and removes
-// addresses, and sets links up and down. Its methods are safe for concurrent use. When a method that changes the
-// network returns, the cards of all hosts have followed the change.
+// Network is an in-memory network of any number of hosts. Frames are lost only because of Impair. The program adds and
+// removes addresses, and sets links up and down. Its methods are safe for concurrent use. When a method that changes
+// the network returns, the cards of all hosts have processed the change.
 type Network struct {
 	frames *link.Network
 
 	mu     sync.Mutex
 	hosts  []*Host
-	made   uint32 // number of hosts ever added
+	made   uint32 // number of hosts added so far
 	closed bool
 }
 
@@ -43,7 +43,7 @@ func (n *Network) AddHost(name string, addresses ...netip.Addr) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("add host %q to the in-memory network: %w", name, err)
 	}
-	n.look()
+	n.update()
 	return h, nil
 }
 
@@ -91,8 +91,8 @@ func (n *Network) Close() (err error) {
 	return err
 }
 
-// look makes the cards of all hosts query the state, and returns when they have.
-func (n *Network) look() {
+// update makes the cards of all hosts query the state, and returns when they have done so.
+func (n *Network) update() {
 	n.mu.Lock()
 	hosts := slices.Clone(n.hosts)
 	n.mu.Unlock()
@@ -103,8 +103,8 @@ func (n *Network) look() {
 	}
 }
 
-// remove removes a host whose card is being closed. A lock of that card is held, so the other cards are only notified,
-// and query the state later.
+// remove removes a host whose card is being closed. The caller holds a lock of that card, so the other cards are only
+// notified, and query the state later.
 func (n *Network) remove(gone *Host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

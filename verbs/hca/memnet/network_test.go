@@ -32,8 +32,8 @@ func newHosts(t *testing.T, hosts int) (n *Network, list []*Host) {
 
 var check, refused = errtest.Check, errtest.Refused
 
-// An invalid host is rejected, with the remedy, and leaves no state: the network continues, and a name and addresses
-// are free again when their host was removed.
+// TestHostsThatAreRefused: an invalid host is rejected with the remedy, and does not change the network. The name and
+// addresses of a removed host can be used again.
 func TestHostsThatAreRefused(t *testing.T) {
 	n, hosts := newHosts(t, 2)
 	free := address("10.0.0.50")
@@ -44,7 +44,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 		says      string
 	}{
 		{"", []netip.Addr{free}, verbs.ErrInvalid, "no name"},
-		{"host1", []netip.Addr{free}, verbs.ErrBusy, "choose another"},
+		{"host1", []netip.Addr{free}, verbs.ErrBusy, "choose another name"},
 		{"new", []netip.Addr{free, {}}, verbs.ErrInvalid, "no address"},
 		{"new", []netip.Addr{address("239.1.2.3")}, verbs.ErrInvalid, "a group's"},
 		{"new", []netip.Addr{address("ff02::1")}, verbs.ErrInvalid, "a group's"},
@@ -55,7 +55,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 		{"new", []netip.Addr{address("255.255.255.255")}, verbs.ErrInvalid, "broadcast"},
 		{"new", []netip.Addr{address("::ffff:10.0.0.1")}, verbs.ErrInvalid, "Unmap"},
 		{"new", []netip.Addr{address("fe80::1%eth0")}, verbs.ErrInvalid, "WithZone"},
-		{"new", []netip.Addr{free, free}, verbs.ErrInvalid, "twice"},
+		{"new", []netip.Addr{free, free}, verbs.ErrInvalid, "duplicate"},
 		{"new", []netip.Addr{free, hostAddress(1)}, verbs.ErrBusy, "host2 has 10.0.0.2"},
 	} {
 		_, err := n.AddHost(row.name, row.addresses...)
@@ -67,7 +67,7 @@ func TestHostsThatAreRefused(t *testing.T) {
 	if got := hosts[0].now().Addresses; len(got) != 1 || got[0] != hostAddress(0) {
 		t.Errorf("got addresses %v after refused changes", got)
 	}
-	check(t, hosts[0].SetAddresses(hostAddress(0), free)) // its own address is not in its way
+	check(t, hosts[0].SetAddresses(hostAddress(0), free)) // the host already has the first address
 	check(t, hosts[1].Close())
 	refused(t, hosts[1].SetAddresses(address("10.0.0.51")), verbs.ErrClosed, "left the in-memory network")
 	refused(t, hosts[1].SetMTU(1500), verbs.ErrClosed, "set MTU of ", "left the in-memory network")
@@ -86,13 +86,13 @@ func TestImpairmentsThatAreRefused(t *testing.T) {
 		refused(t, n.Impair(i), verbs.ErrInvalid, "between 0 and 1")
 	}
 	for _, i := range []Impairment{{Delay: -1}, {Jitter: -time.Second}} {
-		refused(t, n.Impair(i), verbs.ErrInvalid, "0 or more")
+		refused(t, n.Impair(i), verbs.ErrInvalid, "must not be negative")
 	}
 	check(t, n.Impair(Impairment{Loss: 1, Duplication: 1, Delay: 1, Jitter: 1}))
 	check(t, n.Impair(Impairment{}))
 }
 
-// A closed network accepts no changes.
+// TestClosedNetwork: a closed network accepts no changes.
 func TestClosedNetwork(t *testing.T) {
 	n, hosts := newHosts(t, 1)
 	h := hosts[0]

@@ -28,18 +28,18 @@ type command struct {
 	ask  func() error
 }
 
-// refuseAll gives commands that must be refused. That the error is one of verbs its judge sees.
+// refuseAll executes commands that must be rejected. The provider of the tests checks that the error is one of verbs.
 func refuseAll(t *testing.T, w *rig.World, commands []command) {
 	t.Helper()
 	for _, c := range commands {
 		if err := c.ask(); err == nil {
-			t.Errorf("%s is not refused", c.name)
+			t.Errorf("%s is not rejected", c.name)
 		}
 	}
 	w.Alive()
 }
 
-// Every command refuses numbers, masks and lengths that cannot be.
+// Every command rejects invalid numbers, masks and lengths.
 func refuseArguments(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -79,7 +79,7 @@ func queryCommands(p provider.Provider) (all []command) {
 	return append(all, command{"Claim", p.Claim})
 }
 
-// sizeCommands are of lengths, sizes and access flags.
+// sizeCommands returns commands with invalid lengths, sizes and access flags.
 func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
 		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
@@ -118,7 +118,7 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 		all = append(all, command{"CreateCQ, " + name, func() error { _, err := provider.Do(p, provider.CreateCQ, r); return err }})
 	}
 	for name, r := range map[string]provider.RegDMMRRequest{
-		"behind the end": {Offset: 65}, "too long": {Length: 65}, "negative": {Offset: -1, Length: 2}, "negative length": {Length: -1},
+		"after the end": {Offset: 65}, "too long": {Length: 65}, "negative": {Offset: -1, Length: 2}, "negative length": {Length: -1},
 		"wrapped": {Offset: math.MaxInt, Length: math.MaxInt}, "far": {Offset: 64, Length: 1},
 	} {
 		r.PD, r.DM = h.PD, h.dm
@@ -149,7 +149,7 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 			}})
 	}
 	for _, flags := range []verbs.ReregFlags{0, verbs.ReregChangeTranslation, verbs.ReregChangePD, 1 << 3, math.MaxUint32} {
-		all = append(all, command{fmt.Sprintf("ReregMR, flags %#x and nothing else", uint32(flags)), func() error {
+		all = append(all, command{fmt.Sprintf("ReregMR, only flags %#x", uint32(flags)), func() error {
 			return provider.Exec(p, provider.ReregMR, provider.ReregMRRequest{MR: h.mr, Flags: flags})
 		}})
 	}
@@ -192,7 +192,7 @@ func queuePairCommands(p provider.Provider, h handles, device verbs.DeviceAttr) 
 	return all
 }
 
-// srqCommands leave the SRQ as it is.
+// srqCommands returns commands that do not change the SRQ.
 func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
 		all = append(all,
@@ -224,7 +224,7 @@ func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all [
 	}})
 }
 
-// modifyCommands are for a queue pair in RESET, and leave it there.
+// modifyCommands returns commands for a queue pair in RESET, which stays in RESET.
 func modifyCommands(p provider.Provider, h handles) (all []command) {
 	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 		all = append(all, command{"ModifyQP, " + name, func() error {
@@ -258,7 +258,7 @@ func modifyCommands(p provider.Provider, h handles) (all []command) {
 	return all
 }
 
-// addressCommands are of address handles and groups.
+// addressCommands returns commands for address handles and groups.
 func addressCommands(s *rig.Station, h handles) (all []command) {
 	p := s.Session
 	for name, spoil := range map[string]func(a *verbs.AHAttr){
@@ -287,7 +287,7 @@ func addressCommands(s *rig.Station, h handles) (all []command) {
 			return provider.ExecContext(rig.Guard(s), p, provider.ModifyAH, provider.ModifyAHRequest{AH: h.ah, Attr: attr})
 		}})
 	}
-	for _, mgid := range []verbs.GID{{}, rig.GID(s.End.IPv4), rig.GID(s.End.IPv6), rig.GID(rig.GroupV4)} { // the last to a queue pair in RESET
+	for _, mgid := range []verbs.GID{{}, rig.GID(s.End.IPv4), rig.GID(s.End.IPv6), rig.GID(rig.GroupV4)} { // the last one is invalid because the queue pair is in RESET
 		r := provider.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
 		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return provider.Exec(p, provider.AttachMcast, r) }},
 			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return provider.Exec(p, provider.DetachMcast, r) }})

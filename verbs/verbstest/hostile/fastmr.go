@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// A fast region's list is the program's to write. Whatever is in it, the card registers memory of the session in the
-// directions that were mapped, or nothing.
+// The program writes the list of a fast region. Whatever it contains, the card registers only memory of the session, in
+// the directions in which it is mapped.
 func fastLists(t *testing.T, w *rig.World) {
 	h := NewHandles(w.A, w.A.Session, 0)
 	grant, err := provider.Do(w.A.Session, provider.AllocFastMR, provider.AllocFastMRRequest{PD: h.PD, Entries: 4})
@@ -31,13 +31,13 @@ func fastLists(t *testing.T, w *rig.World) {
 		change func(*provider.MapFMRRequest)
 	}{
 		"another session's memory":      {[]listEntry{{Addr: foreign, Length: 8}}, nil},
-		"behind own memory":             {[]listEntry{{Addr: both, Length: 8}, {Addr: both + kernel.DMAAddr(size), Length: 8}}, nil},
+		"after own memory":              {[]listEntry{{Addr: both, Length: 8}, {Addr: both + kernel.DMAAddr(size), Length: 8}}, nil},
 		"an end that wraps":             {[]listEntry{{Addr: both + 8, Length: math.MaxUint64 - 7}}, nil},
 		"lengths whose sum wraps":       {[]listEntry{{Addr: both, Length: 16}, {Addr: both, Length: math.MaxUint64 - 7}}, nil},
 		"an address that wraps":         {[]listEntry{{Addr: math.MaxUint64, Length: 8}}, nil},
 		"the list's own memory":         {[]listEntry{{Addr: kernel.DMAAddr(grant.LKey>>8) << 38, Length: 8}}, nil},
-		"more bytes than there are":     {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
-		"more entries than there are":   {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
+		"more bytes than in the list":   {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Length = 1 << 40 }},
+		"more entries than in the list": {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = 5 }},
 		"2^32-1 entries":                {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.Reg.Count = math.MaxUint32 }},
 		"no entries":                    {nil, nil},
 		"a base from which it wraps":    {[]listEntry{{Addr: both, Length: 8}}, func(r *provider.MapFMRRequest) { r.IOVA = math.MaxUint64 - 6 }},
@@ -67,7 +67,7 @@ func fastLists(t *testing.T, w *rig.World) {
 		r := provider.MapFMRRequest{MR: grant.MR, Key: verbs.RKey(grant.LKey)}
 		r.Reg.Count, r.Reg.Length = 1+random.Uint32N(4), random.Uint64()
 		if provider.Exec(w.A.Session, provider.MapFMR, r) == nil {
-			t.Fatalf("a list at random is registered; seed %d", seed)
+			t.Fatalf("a random list was registered; seed %d", seed)
 		}
 	}
 	rig.Check(t, provider.Exec(w.A.Session, provider.DeregMR, provider.DeregMRRequest{MR: grant.MR}))
@@ -75,7 +75,7 @@ func fastLists(t *testing.T, w *rig.World) {
 	w.Alive()
 }
 
-// listEntry is an entry of a list, as it stands there.
+// listEntry is an entry of a list in memory.
 type listEntry struct {
 	Addr   kernel.DMAAddr
 	Length uint64
@@ -86,8 +86,8 @@ func (e listEntry) put(at []byte) {
 	binary.LittleEndian.PutUint64(at[8:], e.Length)
 }
 
-// The local DMA key names no memory but the session's: by the addresses that another session has, by all keys near
-// those, by addresses at random.
+// The local DMA key gives access to memory of the session only, whether addresses are those of another session, similar
+// to those, or random.
 func othersMemory(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	foreign := kernel.DMAMapSingle(p.B.Ctx, p.B.MR.Bytes(), kernel.DMABidirectional)
@@ -113,7 +113,7 @@ func othersMemory(t *testing.T, w *rig.World) {
 		p.Again()
 	}
 	if !bytes.Equal(p.B.MR.Bytes(), rig.Pattern(rig.RegionLen, 3)) {
-		t.Error("another session's memory is written to")
+		t.Error("another session's memory was written")
 	}
 	w.Alive()
 }
