@@ -17,8 +17,8 @@ var hwStatsTests = []rig.Test{
 	{Name: "hardware statistics refuse", Run: hwStatsRefuse},
 }
 
-// The statistics are the card's counters, each name once. Sent packets are counted when the values that were
-// read before have ended.
+// hwStats checks that the statistics are the card's counters, with unique names, and that they include new packets
+// after the lifespan of the cached values.
 func hwStats(t *testing.T, w *rig.World) {
 	s := w.A
 	if !s.HasCounters() {

@@ -31,7 +31,7 @@ const (
 	sigWire   = sigData + sigField*sigBlocks
 )
 
-// dif is a domain with T10-DIF fields of type 1.
+// dif returns a domain with T10-DIF fields of type 1.
 func dif(guard uint8) (d kernel.SigDomain) {
 	d.Type = kernel.SigTypeT10DIF
 	d.DIF.PIInterval, d.DIF.AppTag, d.DIF.RefTag, d.DIF.RefRemap, d.DIF.AppTagCheckMask = sigBlock, 0xABCD, 1000, true, 0xFFFF
@@ -41,7 +41,7 @@ func dif(guard uint8) (d kernel.SigDomain) {
 	return d
 }
 
-// crc16 is the guard, a bit at a time (SBC-3, 4.22.4).
+// crc16 computes the T10-DIF guard bit by bit (SBC-3, 4.22.4).
 func crc16(data []byte) (crc uint16) {
 	for _, b := range data {
 		crc ^= uint16(b) << 8
@@ -55,7 +55,7 @@ func crc16(data []byte) (crc uint16) {
 	return crc
 }
 
-// csum is the checksum of an IP header over a block.
+// csum computes the IP checksum of a block.
 func csum(data []byte) uint16 {
 	sum := 0
 	for i := 0; i < len(data); i += 2 {
@@ -67,7 +67,7 @@ func csum(data []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// onWire is data with the fields of a domain, behind its blocks; and the fields alone.
+// onWire returns data with the fields of a domain after each block, and the fields alone.
 func onWire(data []byte, d kernel.SigDomain) (all, fields []byte) {
 	for i := 0; i < len(data); i += sigBlock {
 		block := data[i:][:sigBlock]
@@ -84,17 +84,17 @@ func onWire(data []byte, d kernel.SigDomain) (all, fields []byte) {
 	return all, fields
 }
 
-// signed is a region with signatures at the second peer, and where its data, its fields and the plain bytes of the wire lie.
+// signed is an integrity region of the second peer, with the places of its data, its fields and the bytes on the wire.
 type signed struct {
 	*rig.Peers
 	*testing.T
 	mr   *verbs.MR
-	size int // of the wire
+	size int // bytes on the wire
 }
 
-const sigFieldsAt = 30000 // in the peer's region, of fields with a list of their own
+const sigFieldsAt = 30000 // offset in the peer's region of fields that have their own list
 
-// newSigned registers one. If between is set, memory has the fields between its blocks.
+// newSigned registers an integrity region. With between, the memory contains the fields between its blocks.
 func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig kernel.SigAttrs, between bool) *signed {
 	t.Helper()
 	mr, err := kernel.AllocIntegrityMR(p.B.PD, 3, 2)
@@ -118,7 +118,7 @@ func newSigned(t *testing.T, w *rig.World, p *rig.Peers, sig kernel.SigAttrs, be
 	return &signed{p, t, mr, sig.Wire.Length(sigData)}
 }
 
-// status returns the result of a check of the region; the second check is clean.
+// status returns the result of a check of the region, and fails unless a second check reports no error.
 func (s *signed) status() (kernel.SigErr, bool) {
 	s.Helper()
 	first, err := kernel.CheckMRStatus(s.mr, kernel.MRCheckSigStatus)
@@ -126,12 +126,13 @@ func (s *signed) status() (kernel.SigErr, bool) {
 	again, err := kernel.CheckMRStatus(s.mr, kernel.MRCheckSigStatus)
 	rig.Check(s, err)
 	if again.FailStatus != 0 {
-		s.Errorf("a status that was asked for is there again: %+v", again)
+		s.Errorf("the second check reports the error again: %+v", again)
 	}
 	return first.SigErr, first.FailStatus == kernel.MRCheckSigStatus
 }
 
-// Operations that transfer data from the region to the first peer's, and in the other direction.
+// outOfRegion contains the operations that transfer data from the region to the first peer's region. intoRegion
+// contains those in the other direction.
 var outOfRegion = map[string]func(s *signed){
 	"SEND": func(s *signed) {
 		s.A.Recv(2, 0, rig.RegionLen)
@@ -155,8 +156,8 @@ var outOfRegion = map[string]func(s *signed){
 	},
 }
 
-// order has the owner of the region and its card use the memory one after the other, by a command: a request of the peer
-// is seen by neither.
+// order executes a command, which orders the memory accesses of the region's owner and its card. The peer's requests
+// give no such order.
 func (s *signed) order() {
 	_, _, err := s.B.QP.Query()
 	rig.Check(s, err)
@@ -185,7 +186,7 @@ var intoRegion = map[string]func(s *signed){
 	},
 }
 
-// sigCase is where fields are: in memory by a list of their own, between its blocks or not at all; on the wire or not.
+// sigCase states where the fields are: in memory (in a list of their own, or between the blocks), on the wire, or both.
 type sigCase struct {
 	mem, wire, between bool
 	guard              uint8
@@ -211,7 +212,7 @@ var sigCases = []sigCase{
 	{false, true, false, 1}, {true, true, false, 1},
 }
 
-// Fields are inserted, stripped and passed, whichever way a message goes.
+// signatures checks that each operation inserts, strips or passes the fields.
 func signatures(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for _, c := range sigCases {
@@ -231,7 +232,7 @@ func signatures(t *testing.T, w *rig.World) {
 			copy(b, memory)
 			copy(b[sigFieldsAt:], fields)
 			if move(s); !bytes.Equal(a[:s.size], wire) {
-				t.Errorf("%v, %s: other bytes on the wire", c, way)
+				t.Errorf("%v, %s: the bytes on the wire differ", c, way)
 			}
 			if err, failed := s.status(); failed {
 				t.Errorf("%v, %s: %+v", c, way, err)
@@ -241,7 +242,7 @@ func signatures(t *testing.T, w *rig.World) {
 			clear(b)
 			copy(a, wire)
 			if move(s); !bytes.Equal(b[:len(memory)], memory) || c.mem && !c.between && !bytes.Equal(b[sigFieldsAt:][:len(fields)], fields) {
-				t.Errorf("%v, %s: other bytes in memory", c, way)
+				t.Errorf("%v, %s: the bytes in memory differ", c, way)
 			}
 			if err, failed := s.status(); failed {
 				t.Errorf("%v, %s: %+v", c, way, err)
@@ -251,8 +252,8 @@ func signatures(t *testing.T, w *rig.World) {
 	}
 }
 
-// A wrong byte in each part of a field, and in the data, is found where it is, whichever way the message goes, and the
-// message arrives as it is.
+// wrongSignatures checks that each operation reports the place of a wrong byte in the data or a field, and that the
+// message arrives unchanged.
 func wrongSignatures(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	const block = 23
@@ -291,8 +292,8 @@ func wrongSignatures(t *testing.T, w *rig.World) {
 	}
 }
 
-// A status concerns the messages since the one before it: after an error that was reported a correct message passes, and the
-// next wrong message is reported with its own error, whichever it is.
+// laterSignatures checks that a status covers only the messages since the previous check: after a reported error a
+// correct message has no error, and the next wrong message is reported with its own error.
 func laterSignatures(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	wrong := map[int]any{513: kernel.SigBadGuard, 514: kernel.SigBadAppTag, 519: kernel.SigBadRefTag}
@@ -309,7 +310,7 @@ func laterSignatures(t *testing.T, w *rig.World) {
 				copy(source, right)
 				do(s)
 				if err, failed := s.status(); failed {
-					t.Errorf("%s: a correct message behind a wrong one: %+v", way, err)
+					t.Errorf("%s: a correct message after a wrong one: %+v", way, err)
 				}
 			}
 		}
@@ -323,7 +324,7 @@ func laterSignatures(t *testing.T, w *rig.World) {
 	}
 }
 
-// The checksums that cards have besides T10-DIF.
+// checksums checks the block checksums other than T10-DIF.
 func checksums(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for kind, sum := range map[kernel.SigDomain]func([]byte) uint32{
@@ -358,7 +359,7 @@ func checksums(t *testing.T, w *rig.World) {
 	}
 }
 
-// What makes no sense registers nothing; a region without signatures has no status.
+// signaturesRefused checks that invalid attributes are refused, and that a region without signatures has no status.
 func signaturesRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	for what, spoil := range map[string]func(*kernel.SigAttrs){

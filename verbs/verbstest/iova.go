@@ -18,12 +18,12 @@ var iovaTests = []rig.Test{
 	{Name: "addressed region: inline", Run: addressedInline},
 }
 
-// bases are addresses that regions of the tests begin at: also such as no memory has, and one whose
-// region ends right below 2^64.
+// bases contains the first addresses of the tests' regions. Some are not addresses of memory, and one region ends right
+// below 2^64.
 var bases = []uint64{0, 1, 4096, 0x7f12_3456_7000, 1<<63 - 100, math.MaxUint64 - rig.SlotLen}
 
-// A region with a base address is used by SGEs with addresses in it, as C programs write them; what
-// SGE makes are such.
+// addressedRegion checks that the SGEs of a region with a base address contain addresses, as C programs write them.
+// MR.SGE returns such SGEs.
 func addressedRegion(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -44,8 +44,8 @@ func addressedRegion(t *testing.T, w *rig.World) {
 	}
 }
 
-// outside are SGEs that do not lie in a region: below its base, behind its end, and such as wrap round
-// 2^64 in one of the sums that a card could make of address, length and base.
+// outside returns SGEs that do not lie in a region: below its base, beyond its end, and those with which a sum of
+// address, length and base wraps around 2^64.
 func outside(mr *verbs.MR) map[string]verbs.SGE {
 	base, key := mr.IOVA(), mr.LKey()
 	end := base + uint64(len(mr.Bytes()))
@@ -55,7 +55,7 @@ func outside(mr *verbs.MR) map[string]verbs.SGE {
 		"below, ends inside":            {Addr: base - 50, Length: 100, LKey: key},
 		"below and over the end":        {Addr: base - 1, Length: uint32(len(mr.Bytes()) + 2), LKey: key},
 		"one byte too far":              {Addr: end - 99, Length: 100, LKey: key},
-		"behind the end":                {Addr: end, Length: 1, LKey: key},
+		"beyond the end":                {Addr: end, Length: 1, LKey: key},
 		"offset instead of address":     {Addr: base ^ 1<<62, Length: 100, LKey: key},
 		"address plus length overflows": {Addr: math.MaxUint64 - 50, Length: 100, LKey: key},
 		"in the other half":             {Addr: base + 1<<63, Length: 100, LKey: key},
@@ -66,7 +66,7 @@ func outside(mr *verbs.MR) map[string]verbs.SGE {
 	}
 }
 
-// What does not lie in an addressed region is refused, whichever way its address is wrong.
+// addressedProtection checks that SGEs outside an addressed region fail.
 func addressedProtection(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -83,7 +83,7 @@ func addressedProtection(t *testing.T, w *rig.World) {
 	w.NothingElse() // nothing was sent
 }
 
-// Inline data is found by address too. The key of an SGE without length does not matter.
+// addressedInline checks that inline data is read by address too, and that the key of an empty SGE is ignored.
 func addressedInline(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -105,7 +105,7 @@ func addressedInline(t *testing.T, w *rig.World) {
 		for name, sge := range outside(mr) {
 			sge.Length = min(sge.Length, 32)
 			if sge.Addr-base < rig.SlotLen-32 {
-				continue // it was the length that did not fit
+				continue // with the reduced length it lies inside
 			}
 			err := a.QP.PostSend([]verbs.SendWR{inline(sge)})
 			rig.Refused(t, err, unix.EINVAL)

@@ -37,7 +37,7 @@ func joinRefused(t *testing.T, w *rig.World) {
 	}
 }
 
-// Groups that no link carries, and those of other interfaces, are refused.
+// groupsThatNoLinkCarries checks that groups whose scope excludes links, and groups of other interfaces, are refused.
 func groupsThatNoLinkCarries(t *testing.T, w *rig.World) {
 	for _, row := range []struct{ group, says string }{
 		{"ff01::1", "interface-local"}, {"ff00::1", "reserved"}, {"ff31::1", "inside a host"}, {"ff02::1%other7", "other7"},
@@ -55,7 +55,7 @@ func groupsThatNoLinkCarries(t *testing.T, w *rig.World) {
 	}
 }
 
-// Two memberships of a group are two: the end of one leaves the other.
+// joinedTwice checks that closing one of two memberships of a group keeps the other.
 func joinedTwice(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	first, second := b.Join(rig.GroupV4), b.Join(rig.GroupV4)

@@ -16,7 +16,7 @@ var keyTests = []rig.Test{
 	{Name: "empty SGE in a request of no bytes", Run: emptySGEAlone},
 }
 
-// The low 8 bits of a key count up and wrap round, the others stay.
+// keys checks that IncRKey increments the low 8 bits of a key modulo 256 and keeps the others.
 func keys(t *testing.T, w *rig.World) {
 	for from, want := range map[verbs.RKey]verbs.RKey{
 		0: 1, 0xFE: 0xFF, 0xFF: 0, 0x1234_56FF: 0x1234_5600, 0xFFFF_FFFF: 0xFFFF_FF00, 0xFFFF_FF00: 0xFFFF_FF01,
@@ -30,8 +30,8 @@ func keys(t *testing.T, w *rig.World) {
 	}
 }
 
-// A new low part of the key is the object's alone: requests with it fail, the region works on, and
-// closes.
+// fastRegKey checks that UpdateFastRegKey changes the key in the MR object only: requests with the new key fail, the
+// old key works, and the region can be closed.
 func fastRegKey(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -59,7 +59,7 @@ func fastRegKey(t *testing.T, w *rig.World) {
 	rig.Refused(t, mr.Close(), verbs.ErrObjectClosed)
 }
 
-// A request of no bytes is carried out whatever keys and addresses its SGEs have.
+// emptySGEAlone checks that a request of 0 bytes succeeds with any keys and addresses in its SGEs.
 func emptySGEAlone(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	foreignPD, err := a.Ctx.AllocPD()
@@ -72,7 +72,7 @@ func emptySGEAlone(t *testing.T, w *rig.World) {
 	ah := a.AH(b.End.IPv4)
 	for name, sge := range map[string]verbs.SGE{
 		"no such key": {LKey: 0xFFFFFFFF}, "key 0": {}, "another PD's": foreign.SGE(0, 0), "closed": closed.SGE(0, 0),
-		"far behind": {Addr: 1 << 63, LKey: a.MR.LKey()},
+		"far beyond the end": {Addr: 1 << 63, LKey: a.MR.LKey()},
 	} {
 		for _, flags := range []verbs.SendFlags{verbs.SendSignaled, verbs.SendSignaled | verbs.SendInline} {
 			b.Receive(0)

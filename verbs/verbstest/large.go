@@ -13,8 +13,9 @@ import (
 
 const gib = 1 << 30
 
-// largeRegion: a region may be longer than the longest message. It is written to, read and counted up at its ends and
-// across multiples of a GiB, where offsets no longer fit into 31 or 32 bits, and not a byte beyond.
+// largeRegion uses a region that is longer than the longest message. It executes WRITEs, READs and atomics at the ends
+// and across multiples of a GiB, where offsets exceed 31 and 32 bits, and checks that the region ends at the right
+// byte.
 func largeRegion(t *testing.T, w *rig.World) {
 	if !w.B.Reaches() {
 		return
@@ -37,14 +38,14 @@ func largeRegion(t *testing.T, w *rig.World) {
 		p.A.Post(write, read)
 		p.A.Expect(rig.OK(1), rig.OK(2))
 		if !bytes.Equal(memory[at:at+length], want) || !bytes.Equal(here[length:2*length], want) {
-			t.Errorf("at 0x%x: other bytes", at)
+			t.Errorf("at 0x%x: the bytes differ", at)
 		}
 		p.A.Recv(4, 2*length, length)
 		p.B.Post(verbs.SendWR{ID: 3, Opcode: verbs.WRSend, SGList: []verbs.SGE{mr.SGE(at, length)}})
 		p.A.Expect(rig.OK(4))
 		p.B.Expect(rig.OK(3))
 		if !bytes.Equal(here[2*length:3*length], want) {
-			t.Errorf("sent from 0x%x: other bytes", at)
+			t.Errorf("sent from 0x%x: the bytes differ", at)
 		}
 	}
 	for _, addr := range []uint64{iova + size - length + 1, iova + size, iova - 1, iova + size + 4*gib, iova - 4*gib} {

@@ -12,8 +12,8 @@ import (
 
 var limitTests = []rig.Test{{Name: "limits", Run: limits}}
 
-// Each limit that QueryDevice gives can be reached, beyond it is ErrLimit, and a refusal leaves
-// nothing behind.
+// limits checks that each limit of QueryDevice can be reached, that one more object returns ErrLimit, and that the
+// refused request leaks no object.
 func limits(t *testing.T, w *rig.World) {
 	s := w.A
 	device, err := s.Ctx.QueryDevice()
@@ -23,7 +23,7 @@ func limits(t *testing.T, w *rig.World) {
 	route := s.Route(w.B.End.IPv4)
 	rows := []struct {
 		name   string
-		used   int // by the station and this test
+		used   int // the number of objects that the station and this test have
 		limit  int
 		create func() (rig.Closer, error)
 	}{
@@ -39,10 +39,10 @@ func limits(t *testing.T, w *rig.World) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) { reach(t, row.name, row.limit-row.used, row.create) })
 	}
-	rig.Check(t, pd.Close()) // a refused object does not use it
+	rig.Check(t, pd.Close()) // fails if a refused object still uses the PD
 }
 
-// reach makes as many objects as there can be, and frees them.
+// reach creates objects up to the limit, checks that the next one is refused, and closes them.
 func reach(t *testing.T, name string, most int, create func() (rig.Closer, error)) {
 	var all []rig.Closer
 	for range most {

@@ -21,9 +21,9 @@ var memoryTests = []rig.Test{
 	{Name: "large region", Run: largeRegion},
 }
 
-// strangers are SGEs that a request may not use: the error is detected when the card
-// comes to them, and completes as a local protection error.
-func strangers(s *rig.Station) map[string]verbs.SGE {
+// invalidSGEs returns SGEs that a request must not use. The card detects the error when it executes the request, which
+// completes with a local protection error.
+func invalidSGEs(s *rig.Station) map[string]verbs.SGE {
 	s.Helper()
 	otherPD, err := s.Ctx.AllocPD()
 	rig.Check(s, err)
@@ -32,10 +32,10 @@ func strangers(s *rig.Station) map[string]verbs.SGE {
 	gone, err := s.PD.AllocMR(rig.SlotLen, verbs.AccessLocalWrite)
 	rig.Check(s, err)
 	rig.Check(s, gone.Close())
-	next, err := s.PD.AllocMR(rig.SlotLen, verbs.AccessLocalWrite) // takes the same place
+	next, err := s.PD.AllocMR(rig.SlotLen, verbs.AccessLocalWrite) // uses the table entry of the closed region
 	rig.Check(s, err)
 	if next.LKey() == gone.LKey() {
-		s.Error("a key lived twice in a row")
+		s.Error("a new region has the key of the region that was closed before it")
 	}
 	end := uint64(len(s.MR.Bytes()))
 	return map[string]verbs.SGE{
@@ -44,7 +44,7 @@ func strangers(s *rig.Station) map[string]verbs.SGE {
 		"region of another PD":     foreign.SGE(0, 100),
 		"region that is closed":    gone.SGE(0, 100),
 		"one byte too far":         {Addr: end - 99, Length: 100, LKey: s.MR.LKey()},
-		"behind the end":           {Addr: end + 1, Length: 100, LKey: s.MR.LKey()},
+		"beyond the end":           {Addr: end + 1, Length: 100, LKey: s.MR.LKey()},
 		"address wraps":            {Addr: math.MaxUint64 - 50, Length: 100, LKey: s.MR.LKey()},
 		"length of 4 GiB":          {Addr: 1, Length: math.MaxUint32, LKey: s.MR.LKey()},
 		"SGE of a negative offset": s.MR.SGE(-1, 100),
@@ -56,7 +56,7 @@ func sendProtection(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
 	b.Receive(0)
-	for name, sge := range strangers(a) {
+	for name, sge := range invalidSGEs(a) {
 		t.Run(name, func(t *testing.T) {
 			a.Post(a.Send(1, ah, b.QP, a.Piece(0, 10), sge))
 			got := a.Expect(rig.Ended(1, verbs.WCLocProtErr))
@@ -74,7 +74,7 @@ func receiveProtection(t *testing.T, w *rig.World) {
 	ah := a.AH(b.End.IPv4)
 	readOnly, err := b.PD.AllocMR(rig.SlotLen, 0)
 	rig.Check(t, err)
-	rows := strangers(b)
+	rows := invalidSGEs(b)
 	rows["read only"] = readOnly.SGE(0, rig.SlotLen)
 	for name, sge := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,8 @@ func receiveProtection(t *testing.T, w *rig.World) {
 	b.ExpectDrops(map[string]uint64{"protection": uint64(len(rows))})
 }
 
-// Sending needs no write access, and memory may be the caller's own where the card reaches it.
+// registeredMemory checks that sending requires no write access, and that the caller's own memory can be registered if
+// the card can access it.
 func registeredMemory(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	own := bytes.Repeat([]byte("abc"), 100)
@@ -112,7 +113,8 @@ func registeredMemory(t *testing.T, w *rig.World) {
 	}
 }
 
-// Requests that name a region when it is closed fail; its memory is left alone.
+// closeMRWhileReferredTo checks that outstanding requests fail if their region is closed, and that its memory is not
+// written.
 func closeMRWhileReferredTo(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	region, err := b.PD.AllocMR(rig.SlotLen, verbs.AccessLocalWrite)
@@ -127,7 +129,7 @@ func closeMRWhileReferredTo(t *testing.T, w *rig.World) {
 	}
 }
 
-// SGEs of length 0 take no memory, and need none.
+// emptySGE checks that SGEs of length 0 are skipped and need no valid key.
 func emptySGE(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	nothing := verbs.SGE{Addr: 77, LKey: 99}
@@ -140,7 +142,7 @@ func emptySGE(t *testing.T, w *rig.World) {
 	}
 }
 
-// A region may have length 0. Sends from it are empty.
+// emptyRegion checks that a region can have length 0, and that messages from it are empty.
 func emptyRegion(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	mr, err := a.PD.AllocMR(0, verbs.AccessLocalWrite)

@@ -15,10 +15,10 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Doorbells are places in the doorbell that no Context of these tests comes to.
+// Doorbells is the first doorbell index of these tests. It is larger than any index that their Contexts use.
 const Doorbells = 5000
 
-// handles are one of each kind, made past the API.
+// handles contains a handle of each kind. The objects are created by provider commands, without package verbs.
 type handles struct{ PD, mr, mw, dm, channel, CQ, srq, qp, ah, membership, events, id, xrcd, target, counters provider.Handle }
 
 func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) {
@@ -58,7 +58,7 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	return handles{pd.PD, mr.MR, mw.MW, dm.DM, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID, domain.XRCD, target.QP, counters.Counters}
 }
 
-// Request is one for a queue pair, with nothing wrong.
+// Request returns a valid request for a queue pair.
 func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
 	return provider.CreateQPRequest{
 		PD: pd, Type: verbs.QPTypeUD, Cap: rig.DefaultCap(), SendCQ: cq, RecvCQ: cq,
@@ -66,7 +66,7 @@ func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
 	}
 }
 
-// free gives back what NewHandles made.
+// free destroys the objects that NewHandles created.
 func (h handles) free(t testing.TB, p provider.Provider) {
 	t.Helper()
 	for _, err := range []error{
@@ -81,8 +81,8 @@ func (h handles) free(t testing.TB, p provider.Provider) {
 	}
 }
 
-// Every command with a handle refuses an unknown one, one of a closed object, and
-// one of another session.
+// refuseHandles passes invalid handles to each command that has a handle: unknown ones, handles of closed objects, and
+// handles of another session. Each command must return an error.
 func refuseHandles(t *testing.T, w *rig.World) {
 	p := w.A.Session
 	good, closed := NewHandles(w.A, p, 0), NewHandles(w.A, p, 1)
@@ -94,11 +94,11 @@ func refuseHandles(t *testing.T, w *rig.World) {
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.A, good, bad)) })
 	}
-	good.free(t, p) // none of it was hit
+	good.free(t, p) // fails if a refused command changed an object
 }
 
-// foreign contains the objects of another session, on the same card if possible: further along in
-// its tables than A's session is in its own.
+// foreign returns handles of another session, on the same card if possible. Their numbers are higher than those of A's
+// session.
 func foreign(w *rig.World) (last handles) {
 	w.A.Helper()
 	owner, session := w.B, w.B.Session
@@ -112,12 +112,12 @@ func foreign(w *rig.World) (last handles) {
 	return last
 }
 
-// handleCommands are all that take a handle, with one bad one each.
+// handleCommands returns all commands that have a handle. Each command has one invalid handle.
 func handleCommands(s *rig.Station, good, bad handles) []command {
 	return slices.Concat(objectCommands(s, good, bad), xrcCommands(s.Session, good, bad), useCommands(s, bad), idCommands(s.Session, good, bad))
 }
 
-// objectCommands make, change and free objects.
+// objectCommands returns the commands that create, change and destroy objects.
 func objectCommands(s *rig.Station, good, bad handles) []command {
 	p := s.Session
 	qp := func(pd, send, recv provider.Handle) error {
@@ -128,7 +128,7 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 	}
 	srq := func() error {
 		r := Request(good.PD, good.CQ, Doorbells+100)
-		if r.SRQ = bad.srq; r.SRQ == 0 { // means none
+		if r.SRQ = bad.srq; r.SRQ == 0 { // 0 means that the queue pair has no SRQ
 			return verbs.ErrInvalid
 		}
 		_, err := provider.Do(p, provider.CreateQP, r)
@@ -254,7 +254,7 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 	}
 }
 
-// useCommands are of addresses and groups.
+// useCommands returns the commands of address handles and multicast groups.
 func useCommands(s *rig.Station, bad handles) []command {
 	p := s.Session
 	group := provider.McastRequest{QP: bad.qp, MGID: rig.GID(rig.GroupV4)}

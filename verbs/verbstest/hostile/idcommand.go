@@ -12,7 +12,8 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// idCommands are those of ids and their channels that take a handle, with one bad one each.
+// idCommands returns the commands of connection ids and event channels that have a handle. Each command has one invalid
+// handle.
 func idCommands(p provider.Provider, good, bad handles) []command {
 	all := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 	return []command{

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Arbitrary data in a client's queues affects no other client: the card continues, and the queue pairs
-// can be destroyed.
+// scribbledQueues checks that arbitrary data in a client's queues does not affect other clients, and that the queue
+// pairs can be destroyed.
 func scribbledQueues(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -24,26 +24,26 @@ func scribbledQueues(t *testing.T, w *rig.World) {
 		scribble(s, w, random, pd.PD, Doorbells+round)
 	}
 	rig.Check(t, provider.Exec(s.Session, provider.DeallocPD, provider.DeallocPDRequest{PD: pd.PD}))
-	for bit := range uint32(1 << 14) { // most without a queue pair
+	for bit := range uint32(1 << 14) { // most of them have no queue pair
 		s.Session.Doorbell().Ring(bit)
 	}
 	s.Session.Wake()
 	w.Alive()
 }
 
-// scribble makes a queue pair, writes at random over its queues before the card has looked at
-// them, and rings; then a message comes for it.
+// scribble creates a queue pair, overwrites its queues with random data before the card reads them, and rings the
+// doorbell. Then the other station sends a message to the queue pair.
 func scribble(s *rig.Station, w *rig.World, random *rand.Rand, pd provider.Handle, index uint32) {
 	s.Helper()
 	p := s.Session
 	cq, err := provider.Do(p, provider.CreateCQ, provider.CreateCQRequest{Entries: 8, EventID: 1 << 41})
 	rig.Check(s, err)
-	scrawl(random, cq.Memory)
+	fillRandom(random, cq.Memory)
 	rig.Check(s, provider.Exec(p, provider.ModifyCQ, provider.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
 	qp, err := provider.Do(p, provider.CreateQP, Request(pd, cq.CQ, index))
 	rig.Check(s, err)
-	scrawl(random, qp.SendMemory)
-	scrawl(random, qp.RecvMemory)
+	fillRandom(random, qp.SendMemory)
+	fillRandom(random, qp.RecvMemory)
 	for _, step := range []provider.ModifyQPRequest{
 		{Attr: verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: rig.TestQKey}, Mask: rig.InitMask},
 		{Attr: verbs.QPAttr{State: verbs.QPStateRTR}, Mask: verbs.QPAttrState},
@@ -63,14 +63,14 @@ func scribble(s *rig.Station, w *rig.World, random *rand.Rand, pd provider.Handl
 	w.B.Expect(rig.OK(1))
 	rig.Check(s, ah.Close())
 	rig.Check(s, provider.Exec(p, provider.CheckCQ, provider.CheckCQRequest{CQ: cq.CQ}))
-	_, _ = provider.Do(p, provider.ResizeCQ, provider.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
+	_, _ = provider.Do(p, provider.ResizeCQ, provider.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // may fail: the CQ may be overrun, or too full for the new size
 	w.Settle()
 	rig.Check(s, provider.Exec(p, provider.DestroyQP, provider.DestroyQPRequest{QP: qp.QP}))
 	rig.Check(s, provider.Exec(p, provider.DestroyCQ, provider.DestroyCQRequest{CQ: cq.CQ}))
 }
 
-// scrawl writes into memory: anything, or numbers that are small enough to be looked at.
-func scrawl(random *rand.Rand, memory []byte) {
+// fillRandom overwrites memory with random bytes, most of them small, so that many values pass range checks.
+func fillRandom(random *rand.Rand, memory []byte) {
 	for i := range memory {
 		switch {
 		case random.IntN(2) == 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// xrcCommands are of XRC domains, with one bad handle each.
+// xrcCommands returns the commands of XRC domains. Each command has one invalid handle.
 func xrcCommands(p provider.Provider, good, bad handles) []command {
 	srq := func(pd, domain, cq provider.Handle) error {
 		_, err := provider.Do(p, provider.CreateXRCSRQ, provider.CreateXRCSRQRequest{PD: pd, XRCD: domain, CQ: cq, Attr: provider.SRQInitAttr{MaxWR: 1}, EventID: 1 << 42})

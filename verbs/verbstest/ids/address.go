@@ -37,7 +37,7 @@ func idPorts(t *testing.T, w *rig.World) {
 		{plain, plain, v4, v4, unix.EADDRINUSE}, {plain, plain, v4, v6, nil}, {plain, plain, v4, all4, unix.EADDRNOTAVAIL},
 		{plain, plain, all4, v4, unix.EADDRNOTAVAIL}, {plain, plain, all6, v4, unix.EADDRNOTAVAIL}, {plain, plain, all4, all6, unix.EADDRNOTAVAIL},
 		{only, only, all4, all6, nil}, {only, plain, all4, all6, unix.EADDRNOTAVAIL}, {only, only, v6, all4, nil},
-		{plain, only, all4, all6, nil}, {only, plain, all6, all4, nil}, {plain, only, v4, all6, nil}, {both, only, all4, all6, unix.EADDRNOTAVAIL}, // 0.0.0.0 is IPv4 alone
+		{plain, only, all4, all6, nil}, {only, plain, all6, all4, nil}, {plain, only, v4, all6, nil}, {both, only, all4, all6, unix.EADDRNOTAVAIL}, // 0.0.0.0 is IPv4 only
 		{reuse, reuse, v4, v4, nil}, {reuse, reuse, all4, v4, nil}, {reuse, plain, v4, v4, unix.EADDRINUSE}, {plain, reuse, v4, v4, unix.EADDRINUSE},
 		{plain, plain, v6, v6.WithZone(zone), unix.EADDRINUSE}, {plain, plain, addr("::1"), addr("::1").WithZone(zone), unix.EADDRINUSE}, // the zone is ignored here
 	} {
@@ -53,7 +53,7 @@ func idPorts(t *testing.T, w *rig.World) {
 			t.Errorf("%v, then %v: %v, want %v", row.firstAddr, row.nextAddr, err, row.want)
 		}
 		rig.Check(t, first.Close())
-		if row.want != nil { // now it is free
+		if row.want != nil { // the port is free after the first id was closed
 			rig.Check(t, next.Bind(port(row.nextAddr, local.Port())))
 		}
 		rig.Check(t, next.Close())
@@ -70,7 +70,7 @@ func idPorts(t *testing.T, w *rig.World) {
 	}
 }
 
-// idResolves: by each kind of address, to a group, to itself.
+// idResolves resolves each kind of address: of the peer, of a group, and the id's own.
 func idResolves(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	for _, row := range []struct {
@@ -121,7 +121,7 @@ func idResolves(t *testing.T, w *rig.World) {
 	}
 }
 
-// idUnreachable: an id whose destination has no route is as it was, and can be used again.
+// idUnreachable checks that a failed resolution leaves the id unchanged, so that it can be used again.
 func idUnreachable(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id := e.id(cm.PortSpaceUDP)
@@ -136,7 +136,8 @@ func idUnreachable(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Close())
 }
 
-// idReuseEnds: several ids may have an address, and the one that listens must be alone.
+// idReuseEnds checks that several ids can be bound to an address with SetReuseAddr, and that Listen requires the
+// address to have one id.
 func idReuseEnds(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	bound := func(to netip.AddrPort) (*cm.ID, error) {
@@ -162,7 +163,7 @@ func idReuseEnds(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 }
 
-// idBothVersions: two ids listen at a port, one for each IP version.
+// idBothVersions checks that two ids can listen on a port, one for each IP version.
 func idBothVersions(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	four, six := b.id(cm.PortSpaceUDP), b.id(cm.PortSpaceUDP)
@@ -183,5 +184,5 @@ func idBothVersions(t *testing.T, w *rig.World) {
 	}
 	rig.Check(t, four.Close())
 	client := a.connect(port(w.B.End.IPv4, at.Port()), "")
-	a.event(client, cm.EventUnreachable) // no listener any more
+	a.event(client, cm.EventUnreachable) // the listener is closed
 }

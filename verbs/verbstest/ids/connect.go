@@ -18,14 +18,14 @@ var connectTests = []rig.Test{
 	{Name: "ids: a service of datagrams", Run: idService},
 	{Name: "ids: a service of its own card", Run: idOwnService},
 	{Name: "ids: rejected", Run: idRejected},
-	{Name: "ids: no listener", Run: idNobodyListens},
+	{Name: "ids: no listener", Run: idNoListener},
 	{Name: "ids: accept fails", Run: idAcceptFails},
-	{Name: "ids: requests whose program goes away", Run: idGoesAway},
+	{Name: "ids: requests whose program goes away", Run: idServiceEnds},
 	{Name: "ids: many clients of a service", Run: idManyClients},
 	{Name: "ids: disconnect", Run: idDisconnects},
 }
 
-// service is an id that listens, at a port of all addresses.
+// service returns an id that listens on all addresses, and its port.
 func (e *idEnd) service() (*cm.ID, uint16) {
 	e.Helper()
 	return e.serviceIn(cm.PortSpaceUDP)
@@ -41,13 +41,14 @@ func (e *idEnd) serviceIn(space cm.PortSpace) (*cm.ID, uint16) {
 	return id, local.Port()
 }
 
-// connect connects an id to a service.
+// connect requests the queue pair of a service with a new id of port space UDP.
 func (e *idEnd) connect(dest netip.AddrPort, privateData string) *cm.ID {
 	e.Helper()
 	return e.connectIn(cm.PortSpaceUDP, dest, privateData)
 }
 
-// connectIn requests a connection, in port space TCP, or a queue pair.
+// connectIn requests a connection with a new id of port space TCP, or a service's queue pair with one of port space
+// UDP.
 func (e *idEnd) connectIn(space cm.PortSpace, dest netip.AddrPort, privateData string) *cm.ID {
 	e.Helper()
 	id := e.id(space)
@@ -59,12 +60,12 @@ func (e *idEnd) connectIn(space cm.PortSpace, dest netip.AddrPort, privateData s
 	return id
 }
 
-// otherQPN is the number of a queue pair that no connection has had yet. There need not be one.
+// otherQPN returns a queue pair number that no connection has used yet. The queue pair need not exist.
 func otherQPN() verbs.QPN { return verbs.QPN(1<<20 + qpns.Add(1)) }
 
 var qpns atomic.Uint32
 
-// request waits for a request to a service. Its id is closed at the end, if it is open.
+// request waits for a connection request to a service. The test's cleanup closes its id if it is open.
 func (e *idEnd) request(service *cm.ID) *cm.Event {
 	e.Helper()
 	event, err := e.channel.Expect(rig.Guard(e), cm.EventConnectRequest)
@@ -88,47 +89,47 @@ func saysFirst(data []byte, text string) bool {
 	return found && len(bytes.Trim(rest, "\x00")) == 0
 }
 
-// idService: a client receives a service's queue pair, and the service its client's.
+// idService checks that a client receives the number of the service's queue pair, and the service the client's address.
 func idService(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service, at := b.service()
 	for _, own := range [][2]netip.Addr{{w.A.End.IPv4, w.B.End.IPv4}, {w.A.End.IPv6, w.B.End.IPv6}} {
 		client := a.connect(port(own[1], at), "who are you?")
 		from := a.queuePair(client)
-		asked := b.request(service)
-		peer, err := asked.ID.PeerAddr()
+		request := b.request(service)
+		peer, err := request.ID.PeerAddr()
 		rig.Check(t, err)
-		local, err := asked.ID.LocalAddr()
+		local, err := request.ID.LocalAddr()
 		rig.Check(t, err)
 		mine, err := client.LocalAddr()
 		rig.Check(t, err)
-		if peer != mine || mine.Addr() != own[0] || local != port(own[1], at) || !saysFirst(asked.PrivateData, "who are you?") {
-			t.Errorf("from %v, is %v, to %v: %q", peer, mine, local, asked.PrivateData)
+		if peer != mine || mine.Addr() != own[0] || local != port(own[1], at) || !saysFirst(request.PrivateData, "who are you?") {
+			t.Errorf("from %v, is %v, to %v: %q", peer, mine, local, request.PrivateData)
 		}
-		to := b.queuePair(asked.ID)
-		rig.Check(t, asked.ID.Accept(&cm.ConnParam{PrivateData: []byte("a service")}))
+		to := b.queuePair(request.ID)
+		rig.Check(t, request.ID.Accept(&cm.ConnParam{PrivateData: []byte("a service")}))
 		answer := a.event(client, cm.EventEstablished)
 		if answer.QPN != to.Number() || answer.QKey != verbs.UDPQKey || !saysFirst(answer.PrivateData, "a service") || answer.Err() != nil {
 			t.Errorf("%+v", answer)
 		}
 		b.ReceiveOn(to, 0)
-		a.toGroupOf(from, answer, 1) // to the peer, by the event
+		a.toGroupOf(from, answer, 1) // to the peer, with the address and the numbers of the event
 		w.B.Expect(rig.OK(0))
-		rig.Refused(t, asked.ID.Accept(&cm.ConnParam{}), unix.EINVAL, "answered")
+		rig.Refused(t, request.ID.Accept(&cm.ConnParam{}), unix.EINVAL, "answered")
 		rig.Check(t, client.DestroyQP())
 		rig.Check(t, client.Close())
-		rig.Check(t, asked.ID.DestroyQP())
-		rig.Check(t, asked.ID.Close())
+		rig.Check(t, request.ID.DestroyQP())
+		rig.Check(t, request.ID.Close())
 	}
 }
 
-// idOwnService: a service of the same card, and a Q_Key of its own.
+// idOwnService connects to a service of the same card that has its own Q_Key.
 func idOwnService(t *testing.T, w *rig.World) {
 	e, other := newIDEnd(w.A), newIDEnd(w.A)
 	service, at := e.service()
 	client := other.connect(port(netip.IPv4Unspecified(), at), "")
-	asked := e.request(service)
-	rig.Check(t, asked.ID.Accept(&cm.ConnParam{QPN: w.A.QP.Number(), QKey: 7}))
+	request := e.request(service)
+	rig.Check(t, request.ID.Accept(&cm.ConnParam{QPN: w.A.QP.Number(), QKey: 7}))
 	if answer := other.event(client, cm.EventEstablished); answer.QPN != w.A.QP.Number() || answer.QKey != 7 || answer.AH.GRH.HopLimit != 64 || answer.AH.GRH.DGID != rig.GID(w.A.End.IPv4) {
 		t.Errorf("%+v", answer)
 	}
@@ -138,14 +139,14 @@ func idRejected(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service, at := b.service()
 	client := a.connect(port(w.B.End.IPv4, at), "")
-	asked := b.request(service)
-	rig.Check(t, asked.ID.Reject([]byte("not you")))
+	request := b.request(service)
+	rig.Check(t, request.ID.Reject([]byte("not you")))
 	a.unreachable(client, 2, "not you")
-	rig.Refused(t, asked.ID.Reject(nil), unix.EINVAL)
+	rig.Refused(t, request.ID.Reject(nil), unix.EINVAL)
 	rig.Refused(t, client.Connect(nil), unix.EINVAL) // as in the kernel, an id connects once
 }
 
-// unreachable waits for the event of a client that was refused.
+// unreachable waits for the event that reports that a client's request was rejected.
 func (e *idEnd) unreachable(client *cm.ID, status int, says string) {
 	e.Helper()
 	event := e.event(client, cm.EventUnreachable)
@@ -155,8 +156,8 @@ func (e *idEnd) unreachable(client *cm.ID, status int, says string) {
 	}
 }
 
-// idNobodyListens: at another port, and at another address of a listener's port.
-func idNobodyListens(t *testing.T, w *rig.World) {
+// idNoListener checks requests to a port without a listener, and to another address of a listener's port.
+func idNoListener(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	_, at := b.service()
 	a.unreachable(a.connect(port(w.B.End.IPv4, at+1), ""), 1, "")
@@ -168,15 +169,15 @@ func idNobodyListens(t *testing.T, w *rig.World) {
 	a.unreachable(a.connect(port(w.B.End.IPv4, local.Port()), ""), 2, "")
 }
 
-// idAcceptFails: the peer is rejected, and the queue pair fails.
+// idAcceptFails checks that a failed Accept rejects the peer and changes the queue pair to ERR.
 func idAcceptFails(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service, at := b.service()
 	for _, param := range []*cm.ConnParam{nil, {PrivateData: make([]byte, 137)}} {
 		client := a.connect(port(w.B.End.IPv4, at), "")
-		asked := b.request(service)
-		qp := b.queuePair(asked.ID)
-		rig.Refused(t, asked.ID.Accept(param), unix.EINVAL)
+		request := b.request(service)
+		qp := b.queuePair(request.ID)
+		rig.Refused(t, request.ID.Accept(param), unix.EINVAL)
 		a.unreachable(client, 2, "")
 		if qp.State() != verbs.QPStateErr {
 			t.Errorf("the queue pair is in %v", qp.State())
@@ -191,8 +192,8 @@ func idAcceptFails(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Connect(&cm.ConnParam{PrivateData: make([]byte, 180)}))
 }
 
-// idGoesAway: the peer is told, however the program goes away.
-func idGoesAway(t *testing.T, w *rig.World) {
+// idServiceEnds checks that the peer is rejected when the service closes the request, the listener or the context.
+func idServiceEnds(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service, at := b.service()
 	client := a.connect(port(w.B.End.IPv4, at), "")
@@ -200,7 +201,7 @@ func idGoesAway(t *testing.T, w *rig.World) {
 	a.unreachable(client, 2, "")
 	client = a.connect(port(w.B.End.IPv4, at), "")
 	b.awaitReadable()
-	rig.Check(t, service.Close()) // the request waits
+	rig.Check(t, service.Close()) // the request has not been read
 	a.unreachable(client, 2, "")
 	service, at = b.service()
 	client = a.connect(port(w.B.End.IPv4, at), "")
@@ -223,7 +224,7 @@ func (e *idEnd) awaitReadable() {
 	})
 }
 
-// idManyClients: all are answered, each with its own.
+// idManyClients checks that each of many clients gets its own answer.
 func idManyClients(t *testing.T, w *rig.World) {
 	const clients = 100
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
@@ -233,10 +234,10 @@ func idManyClients(t *testing.T, w *rig.World) {
 		id.Context = verbs.QKey(n + 1)
 	}
 	for range clients {
-		asked := b.request(service)
-		number := []rune(string(bytes.TrimRight(asked.PrivateData, "\x00")))[0] - 'A' + 1
-		rig.Check(t, asked.ID.Accept(&cm.ConnParam{QPN: w.B.QP.Number(), QKey: verbs.QKey(number)}))
-		rig.Check(t, asked.ID.Close())
+		request := b.request(service)
+		number := []rune(string(bytes.TrimRight(request.PrivateData, "\x00")))[0] - 'A' + 1
+		rig.Check(t, request.ID.Accept(&cm.ConnParam{QPN: w.B.QP.Number(), QKey: verbs.QKey(number)}))
+		rig.Check(t, request.ID.Close())
 	}
 	for range clients {
 		event, err := a.channel.Expect(rig.Guard(t), cm.EventEstablished)

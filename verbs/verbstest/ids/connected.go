@@ -23,7 +23,7 @@ var connectedTests = []rig.Test{
 	{Name: "ids: XRC", Run: idXRC},
 }
 
-// queuePairOf makes an id's queue pair, with a region that its peer may use.
+// queuePairOf creates an id's queue pair, and a region that the peer can access.
 func (e *idEnd) queuePairOf(id *cm.ID) rig.Peer {
 	e.Helper()
 	mr, err := e.PD.AllocMR(rig.RegionLen, verbs.AccessLocalWrite|rig.AllAccess)
@@ -31,15 +31,15 @@ func (e *idEnd) queuePairOf(id *cm.ID) rig.Peer {
 	return rig.Peer{Station: e.Station, QP: e.queuePair(id), MR: mr}
 }
 
-// meetAt connects two ids that have queue pairs.
+// meetAt connects two ids that have queue pairs, to an address of b.
 func (m *meeting) meetAt(address netip.Addr) *rig.Peers {
 	m.Helper()
 	m.active = m.a.id(cm.PortSpaceTCP)
 	m.a.routed(m.active, port(address, m.at))
 	a := m.a.queuePairOf(m.active)
 	rig.Check(m, m.active.Connect(&cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: 4, RetryCount: 6, RNRRetryCount: 5}))
-	asked := m.b.request(m.service)
-	m.passive = asked.ID
+	request := m.b.request(m.service)
+	m.passive = request.ID
 	b := m.b.queuePairOf(m.passive)
 	rig.Check(m, m.passive.Accept(&cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: 2, RNRRetryCount: 7}))
 	m.a.event(m.active, cm.EventEstablished)
@@ -47,7 +47,8 @@ func (m *meeting) meetAt(address netip.Addr) *rig.Peers {
 	return &rig.Peers{A: a, B: b}
 }
 
-// idConnectedQPs: the queue pairs of both ends can do all that connected ones can, until one end disconnects.
+// idConnectedQPs checks that the queue pairs of both ends execute all operations of their type, until one end
+// disconnects.
 func idConnectedQPs(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	for _, address := range []netip.Addr{w.B.End.IPv4, w.B.End.IPv6} {
@@ -64,7 +65,7 @@ func idConnectedQPs(t *testing.T, w *rig.World) {
 			from.Post(from.Request(verbs.WRRDMARead, to, 5000))
 			from.Expect(rig.OK(1))
 			if !bytes.Equal(from.MR.Bytes()[:5000], want) {
-				t.Errorf("to %v: other bytes came than were sent", address)
+				t.Errorf("to %v: the received bytes differ from the sent ones", address)
 			}
 		}
 		p.B.Recv(6, 0, 1)
@@ -83,7 +84,7 @@ func idConnectedQPs(t *testing.T, w *rig.World) {
 	}
 }
 
-// idConnectedAttributes: both queue pairs are set to the negotiated attributes.
+// idConnectedAttributes checks that both queue pairs have the negotiated attributes.
 func idConnectedAttributes(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	p := m.meetAt(w.B.End.IPv4)
@@ -106,7 +107,8 @@ func idConnectedAttributes(t *testing.T, w *rig.World) {
 	}
 }
 
-// idConnectedOwnQPs: a program makes its queue pairs itself, by the attributes that the ids give.
+// idConnectedOwnQPs connects queue pairs that the program creates and modifies itself, with the attributes that
+// InitQPAttr returns.
 func idConnectedOwnQPs(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	a, b := w.A.Peer(verbs.QPTypeRC), w.B.Peer(verbs.QPTypeRC)
@@ -134,10 +136,11 @@ func idConnectedOwnQPs(t *testing.T, w *rig.World) {
 	a.Expect(rig.OK(1))
 }
 
-// idConnectedFails: the queue pair of an end that fails, or that is rejected, is in ERR, and the other end is told.
+// idConnectedFails checks that the queue pair of an end that fails or is rejected changes to ERR, and that the other
+// end is notified.
 func idConnectedFails(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
-	ask := func() *verbs.QP {
+	request := func() *verbs.QP {
 		m.active = m.a.id(cm.PortSpaceTCP)
 		m.a.routed(m.active, port(w.B.End.IPv4, m.at))
 		qp := m.a.queuePair(m.active)
@@ -151,24 +154,24 @@ func idConnectedFails(t *testing.T, w *rig.World) {
 			t.Errorf("the queue pair is in %v", qp.State())
 		}
 	}
-	qp := ask()
+	qp := request()
 	rig.Check(t, m.passive.Reject(nil))
 	m.a.rejected(m.active, 28, "")
 	fails(qp)
-	qp = ask()
+	qp = request()
 	rig.Check(t, m.passive.Accept(anyParam()))
 	rig.To(t, qp, verbs.QPStateErr)
-	event := m.a.event(m.active, cm.EventConnectError) // ERR leads to no other state
+	event := m.a.event(m.active, cm.EventConnectError) // a queue pair in ERR cannot change to RTR
 	rig.Refused(t, event.Err(), unix.EINVAL)
 	m.b.rejected(m.passive, 28, "")
-	ask()
+	request()
 	qp = m.b.queuePair(m.passive)
 	rig.To(t, qp, verbs.QPStateErr)
 	rig.Refused(t, m.passive.Accept(&cm.ConnParam{}), unix.EINVAL)
 	m.a.rejected(m.active, 28, "")
 }
 
-// idUnreliable: ids for UC connect queue pairs of that type, and are no peers of others.
+// idUnreliable checks that ids for UC connect UC queue pairs, and reject requests from other types.
 func idUnreliable(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service := b.ofType(verbs.QPTypeUC)
@@ -182,11 +185,11 @@ func idUnreliable(t *testing.T, w *rig.World) {
 	a.routed(active, port(w.B.End.IPv4, at.Port()))
 	from := a.queuePairOf(active)
 	rig.Check(t, active.Connect(nil))
-	asked := b.request(service)
-	to := b.queuePairOf(asked.ID)
-	rig.Check(t, asked.ID.Accept(nil))
+	request := b.request(service)
+	to := b.queuePairOf(request.ID)
+	rig.Check(t, request.ID.Accept(nil))
 	a.event(active, cm.EventEstablished)
-	b.event(asked.ID, cm.EventEstablished)
+	b.event(request.ID, cm.EventEstablished)
 	for _, qp := range []*verbs.QP{from.QP, to.QP} {
 		if _, init, err := qp.Query(); err != nil || init.Type != verbs.QPTypeUC {
 			t.Errorf("a queue pair of type %v, %v", init.Type, err)
@@ -197,11 +200,11 @@ func idUnreliable(t *testing.T, w *rig.World) {
 	to.Expect(rig.OK(5))
 	from.Expect(rig.OK(1))
 	rig.Check(t, active.Disconnect())
-	b.event(asked.ID, cm.EventDisconnected)
-	rig.Check(t, asked.ID.Disconnect())
+	b.event(request.ID, cm.EventDisconnected)
+	rig.Check(t, request.ID.Disconnect())
 	a.event(active, cm.EventDisconnected)
 
-	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // by RC
+	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // requests RC
 	for space, kind := range map[cm.PortSpace]verbs.QPType{cm.PortSpaceTCP: verbs.QPTypeUD, cm.PortSpaceUDP: verbs.QPTypeUC} {
 		_, err := a.channel.CreateIDOfType(space, kind, nil)
 		rig.Refused(t, err, unix.EINVAL)

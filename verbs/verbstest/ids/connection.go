@@ -12,24 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections by their messages alone: the queue pairs are numbers.
+// Tests of the messages of connections. The queue pair numbers belong to no queue pairs.
 var connectionTests = []rig.Test{
 	{Name: "ids: a connection", Run: idConnection},
 	{Name: "ids: a connection to its own card", Run: idOwnConnection},
 	{Name: "ids: connections rejected", Run: idConnectionRejected},
-	{Name: "ids: connections that are not accepted", Run: idConnectionNobody},
+	{Name: "ids: connections that are not accepted", Run: idConnectionNoListener},
 	{Name: "ids: ends of connections", Run: idConnectionEnds},
-	{Name: "ids: connections whose program goes away", Run: idConnectionGoesAway},
+	{Name: "ids: connections whose program goes away", Run: idConnectionClosed},
 	{Name: "ids: a connection established by data", Run: idConnectionNotified},
 	{Name: "ids: accepting a connection fails", Run: idConnectionAcceptFails},
 	{Name: "ids: many connections", Run: idManyConnections},
 }
 
-// meeting is two ends of a connection.
+// meeting contains the two ends of a connection.
 type meeting struct {
 	*testing.T
 	a, b            *idEnd
-	service         *cm.ID // of b, at this port
+	service         *cm.ID // the listening id of b, on port at
 	at              uint16
 	active, passive *cm.ID
 }
@@ -40,57 +40,58 @@ func newMeeting(t *testing.T, w *rig.World) *meeting {
 	return m
 }
 
-// ask requests a connection from the active end, and returns the request.
-func (m *meeting) ask(privateData string) *cm.Event {
+// request requests a connection from the active end, and returns the event of the passive end.
+func (m *meeting) request(privateData string) *cm.Event {
 	m.Helper()
 	m.active = m.a.connectIn(cm.PortSpaceTCP, port(m.b.End.IPv4, m.at), privateData)
-	asked := m.b.request(m.service)
-	m.passive = asked.ID
-	return asked
+	request := m.b.request(m.service)
+	m.passive = request.ID
+	return request
 }
 
-// establish makes a connection.
+// establish establishes a connection.
 func (m *meeting) establish() {
 	m.Helper()
-	m.ask("")
+	m.request("")
 	rig.Check(m, m.passive.Accept(anyParam()))
 	m.a.event(m.active, cm.EventConnectResponse)
 	rig.Check(m, m.active.Accept(nil))
 	m.b.event(m.passive, cm.EventEstablished)
 }
 
-// idConnection: both ends receive the other's queue pair, over IPv4 and IPv6, and are notified of the connection's end.
+// idConnection checks over IPv4 and IPv6 that each end receives the other's queue pair number, and is notified when the
+// connection ends.
 func idConnection(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	for _, own := range [][2]netip.Addr{{w.A.End.IPv4, w.B.End.IPv4}, {w.A.End.IPv6, w.B.End.IPv6}} {
 		client := m.a.connectIn(cm.PortSpaceTCP, port(own[1], m.at), "who are you?")
-		asked := m.b.request(m.service)
-		peer, err := asked.ID.PeerAddr()
+		request := m.b.request(m.service)
+		peer, err := request.ID.PeerAddr()
 		rig.Check(t, err)
 		mine, err := client.LocalAddr()
 		rig.Check(t, err)
-		if peer != mine || mine.Addr() != own[0] || !saysFirst(asked.PrivateData, "who are you?") {
-			t.Errorf("from %v, is %v: %q", peer, mine, asked.PrivateData)
+		if peer != mine || mine.Addr() != own[0] || !saysFirst(request.PrivateData, "who are you?") {
+			t.Errorf("from %v, is %v: %q", peer, mine, request.PrivateData)
 		}
-		if asked.ResponderResources != 3 || asked.InitiatorDepth != 2 || asked.RetryCount != 7 || asked.RNRRetryCount != 6 || asked.AH.GRH.HopLimit != 64 || asked.AH.GRH.DGID != rig.GID(own[0]) {
-			t.Errorf("%+v", asked)
+		if request.ResponderResources != 3 || request.InitiatorDepth != 2 || request.RetryCount != 7 || request.RNRRetryCount != 6 || request.AH.GRH.HopLimit != 64 || request.AH.GRH.DGID != rig.GID(own[0]) {
+			t.Errorf("%+v", request)
 		}
 		to := otherQPN()
-		rig.Check(t, asked.ID.Accept(&cm.ConnParam{QPN: to, ResponderResources: 1, InitiatorDepth: 5, RNRRetryCount: 4, PrivateData: []byte("a service")}))
+		rig.Check(t, request.ID.Accept(&cm.ConnParam{QPN: to, ResponderResources: 1, InitiatorDepth: 5, RNRRetryCount: 4, PrivateData: []byte("a service")}))
 		answer := m.a.event(client, cm.EventConnectResponse)
 		if answer.QPN != to || answer.ResponderResources != 2 || answer.InitiatorDepth != 1 || answer.RNRRetryCount != 4 || !saysFirst(answer.PrivateData, "a service") || answer.Err() != nil {
 			t.Errorf("%+v", answer)
 		}
 		rig.Check(t, client.Accept(nil))
-		m.b.event(asked.ID, cm.EventEstablished)
+		m.b.event(request.ID, cm.EventEstablished)
 		rig.Check(t, client.Disconnect())
-		m.b.event(asked.ID, cm.EventDisconnected)
-		rig.Check(t, asked.ID.Disconnect())
+		m.b.event(request.ID, cm.EventDisconnected)
+		rig.Check(t, request.ID.Disconnect())
 		m.a.event(client, cm.EventDisconnected)
 		m.a.event(client, cm.EventTimewaitExit)
-		m.b.event(asked.ID, cm.EventTimewaitExit)
+		m.b.event(request.ID, cm.EventTimewaitExit)
 		rig.Check(t, client.Close())
-		rig.Check(t, asked.ID.Close())
+		rig.Check(t, request.ID.Close())
 	}
 }
 
@@ -98,16 +99,16 @@ func idOwnConnection(t *testing.T, w *rig.World) {
 	e, other := newIDEnd(w.A), newIDEnd(w.A)
 	service, at := e.serviceIn(cm.PortSpaceTCP)
 	client := other.connectIn(cm.PortSpaceTCP, port(netip.IPv4Unspecified(), at), "")
-	asked := e.request(service)
-	rig.Check(t, asked.ID.Accept(anyParam()))
+	request := e.request(service)
+	rig.Check(t, request.ID.Accept(anyParam()))
 	other.event(client, cm.EventConnectResponse)
 	rig.Check(t, client.Accept(nil))
-	e.event(asked.ID, cm.EventEstablished)
-	rig.Check(t, asked.ID.Disconnect())
+	e.event(request.ID, cm.EventEstablished)
+	rig.Check(t, request.ID.Disconnect())
 	other.event(client, cm.EventDisconnected)
 }
 
-// rejected waits for the event of an id that was refused.
+// rejected waits for the event that reports that an id's request was rejected.
 func (e *idEnd) rejected(id *cm.ID, reason int, says string) {
 	e.Helper()
 	event := e.event(id, cm.EventRejected)
@@ -121,24 +122,25 @@ func (e *idEnd) rejected(id *cm.ID, reason int, says string) {
 	}
 }
 
-// idConnectionRejected: both the passive and the active end can reject.
+// idConnectionRejected checks that the passive and the active end can reject.
 func idConnectionRejected(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
-	m.ask("")
+	m.request("")
 	rig.Refused(t, m.passive.Reject(make([]byte, 149)), unix.EINVAL, "148")
 	rig.Check(t, m.passive.Reject([]byte("not you")))
 	m.a.rejected(m.active, int(cm.RejectConsumer), "not you")
 	rig.Refused(t, m.passive.Reject(nil), unix.EINVAL)
 	rig.Refused(t, m.active.Connect(anyParam()), unix.EINVAL) // as in the kernel, an id connects once
-	m.ask("")
+	m.request("")
 	rig.Check(t, m.passive.Accept(anyParam()))
 	m.a.event(m.active, cm.EventConnectResponse)
 	rig.Check(t, m.active.Reject([]byte("not like that")))
 	m.b.rejected(m.passive, 28, "not like that")
 }
 
-// idConnectionNobody: at another port, at another address of a listener's port, and at a port for datagrams.
-func idConnectionNobody(t *testing.T, w *rig.World) {
+// idConnectionNoListener checks requests to a port without a listener, to another address of a listener's port, and to
+// a listener of port space UDP.
+func idConnectionNoListener(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.a.rejected(m.a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, m.at+1), ""), 8, "")
 	only := m.b.id(cm.PortSpaceTCP)
@@ -153,7 +155,7 @@ func idConnectionNobody(t *testing.T, w *rig.World) {
 	}
 }
 
-// idConnectionEnds: either end can end it, or both at once; each is told once.
+// idConnectionEnds disconnects from either end and from both at once. Each end must be notified exactly once.
 func idConnectionEnds(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.establish()
@@ -173,19 +175,20 @@ func idConnectionEnds(t *testing.T, w *rig.World) {
 	m.b.event(m.passive, cm.EventTimewaitExit)
 }
 
-// idConnectionGoesAway: the peer is told, however the program goes away, and whatever it was about.
-func idConnectionGoesAway(t *testing.T, w *rig.World) {
+// idConnectionClosed checks that the peer is notified when an id, the listener or the context is closed, in each state
+// of the connection.
+func idConnectionClosed(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
-	m.ask("")
+	m.request("")
 	rig.Check(t, m.passive.Close()) // neither accepted nor rejected
 	m.a.rejected(m.active, 28, "")
-	m.ask("")
-	rig.Check(t, m.active.Close()) // before the answer
+	m.request("")
+	rig.Check(t, m.active.Close()) // before the REP
 	m.b.rejected(m.passive, 4, "")
-	m.ask("")
+	m.request("")
 	rig.Check(t, m.passive.Accept(anyParam()))
 	m.a.event(m.active, cm.EventConnectResponse)
-	rig.Check(t, m.active.Close()) // before it has confirmed
+	rig.Check(t, m.active.Close()) // before its RTU
 	m.b.rejected(m.passive, 28, "")
 	m.establish()
 	rig.Check(t, m.active.Close())
@@ -193,10 +196,10 @@ func idConnectionGoesAway(t *testing.T, w *rig.World) {
 	m.establish()
 	rig.Check(t, m.passive.Close())
 	m.a.event(m.active, cm.EventDisconnected)
-	rig.Check(t, m.active.Close()) // which agrees
+	rig.Check(t, m.active.Close()) // after the event
 	client := m.a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, m.at), "")
 	m.b.awaitReadable()
-	rig.Check(t, m.service.Close()) // the request waits
+	rig.Check(t, m.service.Close()) // the request has not been read
 	m.a.rejected(client, 28, "")
 	m = newMeeting(t, w)
 	m.establish()
@@ -204,10 +207,10 @@ func idConnectionGoesAway(t *testing.T, w *rig.World) {
 	m.a.event(m.active, cm.EventDisconnected)
 }
 
-// idConnectionNotified: the program reports that data arrived before the RTU.
+// idConnectionNotified establishes a connection by Notify: the program reports data that arrived before the RTU.
 func idConnectionNotified(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
-	m.ask("")
+	m.request("")
 	rig.Refused(t, m.passive.Notify(verbs.EventCommEst), unix.EINVAL)
 	rig.Check(t, m.passive.Accept(anyParam()))
 	m.a.event(m.active, cm.EventConnectResponse)
@@ -220,11 +223,11 @@ func idConnectionNotified(t *testing.T, w *rig.World) {
 	m.b.event(m.passive, cm.EventDisconnected)
 }
 
-// idConnectionAcceptFails: the peer is rejected.
+// idConnectionAcceptFails checks that a failed Accept rejects the peer.
 func idConnectionAcceptFails(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	for _, param := range []*cm.ConnParam{nil, {}, {QPN: 17, PrivateData: make([]byte, 197)}} {
-		m.ask("")
+		m.request("")
 		rig.Refused(t, m.passive.Accept(param), unix.EINVAL)
 		m.a.rejected(m.active, 28, "")
 	}
@@ -235,7 +238,7 @@ func idConnectionAcceptFails(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Connect(&cm.ConnParam{QPN: 17, PrivateData: make([]byte, 56)}))
 }
 
-// idManyConnections: each has its own answer.
+// idManyConnections checks that each of many connections gets its own answer.
 func idManyConnections(t *testing.T, w *rig.World) {
 	const connections = 100
 	m := newMeeting(t, w)
@@ -243,8 +246,8 @@ func idManyConnections(t *testing.T, w *rig.World) {
 		m.a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, m.at), string([]byte{byte(n)})).Context = byte(n)
 	}
 	for range connections {
-		asked := m.b.request(m.service)
-		rig.Check(t, asked.ID.Accept(&cm.ConnParam{QPN: otherQPN(), PrivateData: asked.PrivateData[:1]}))
+		request := m.b.request(m.service)
+		rig.Check(t, request.ID.Accept(&cm.ConnParam{QPN: otherQPN(), PrivateData: request.PrivateData[:1]}))
 	}
 	for range connections {
 		event, err := m.a.channel.Expect(rig.Guard(t), cm.EventConnectResponse)

@@ -35,24 +35,24 @@ var lifeTests = []rig.Test{
 	{Name: "ids: the end of the context", Run: idContextEnds},
 }
 
-// idEnd is a station with ids.
+// idEnd is a station with an event channel for ids.
 type idEnd struct {
 	*rig.Station
 	channel *cm.EventChannel
 }
 
-// resolveTimeout is long: nothing here is to time out.
+// resolveTimeout is so long that no resolution of these tests times out.
 var resolveTimeout = rig.WaitTimeout
 
 func newIDEnd(s *rig.Station) *idEnd {
 	s.Helper()
 	channel, err := cm.CreateEventChannel(s.Ctx)
 	rig.Check(s, err)
-	s.Cleanup(func() { _ = channel.Close() }) // the ids are closed before
+	s.Cleanup(func() { _ = channel.Close() }) // after the cleanups that close the ids
 	return &idEnd{s, channel}
 }
 
-// id makes an id, which is closed at the end if it is open.
+// id creates an id. The test's cleanup closes it if it is open.
 func (e *idEnd) id(space cm.PortSpace) *cm.ID {
 	e.Helper()
 	id, err := e.channel.CreateID(space, nil)
@@ -61,7 +61,7 @@ func (e *idEnd) id(space cm.PortSpace) *cm.ID {
 	return id
 }
 
-// closeAtEnd closes an id, if the test has not.
+// closeAtEnd closes an id in the test's cleanup, if it is open.
 func (e *idEnd) closeAtEnd(id *cm.ID) {
 	e.Cleanup(func() {
 		if id.QP() != nil {
@@ -71,7 +71,7 @@ func (e *idEnd) closeAtEnd(id *cm.ID) {
 	})
 }
 
-// event waits for an event of an id.
+// event waits for the next event and fails unless it has this type and id.
 func (e *idEnd) event(id *cm.ID, want cm.EventType) *cm.Event {
 	e.Helper()
 	event, err := e.channel.Get(rig.Guard(e))
@@ -84,7 +84,7 @@ func (e *idEnd) event(id *cm.ID, want cm.EventType) *cm.Event {
 
 func port(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }
 
-// resolved has an address resolved.
+// resolved resolves an address and waits for the event.
 func (e *idEnd) resolved(id *cm.ID, dest netip.AddrPort) {
 	e.Helper()
 	rig.Check(e, id.ResolveAddr(netip.AddrPort{}, dest, resolveTimeout))
@@ -136,10 +136,11 @@ func idSpaces(t *testing.T, w *rig.World) {
 	}
 	udp, tcp := e.id(cm.PortSpaceUDP), e.id(cm.PortSpaceTCP)
 	rig.Check(t, udp.Bind(port(w.A.End.IPv4, 7174)))
-	rig.Check(t, tcp.Bind(port(w.A.End.IPv4, 7174))) // another space
+	rig.Check(t, tcp.Bind(port(w.A.End.IPv4, 7174))) // the port is free in another port space
 }
 
-// idQueuePairs: one that CreateQP makes can send and receive at once, with the Q_Key of the port space.
+// idQueuePairs checks that a queue pair of CreateQP can send and receive without Modify, with the Q_Key of the port
+// space.
 func idQueuePairs(t *testing.T, w *rig.World) {
 	e, peer := newIDEnd(w.A), newIDEnd(w.B)
 	id, other := e.id(cm.PortSpaceUDP), peer.id(cm.PortSpaceUDP)
@@ -164,7 +165,7 @@ func idQueuePairs(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL, "has a queue pair")
 	rig.Refused(t, id.Close(), unix.EBUSY)
 	if id.QP() != qp {
-		t.Error("the id has another queue pair")
+		t.Error("ID.QP returns a different queue pair")
 	}
 	rig.Check(t, id.DestroyQP())
 	rig.Refused(t, id.DestroyQP(), unix.EINVAL)
@@ -179,7 +180,7 @@ func idQueuePairs(t *testing.T, w *rig.World) {
 	rig.Check(t, other.Close())
 }
 
-// idMigrates: unread events are migrated too.
+// idMigrates checks that unread events are migrated too.
 func idMigrates(t *testing.T, w *rig.World) {
 	e, next, foreign := newIDEnd(w.A), newIDEnd(w.A), newIDEnd(w.B)
 	id := e.id(cm.PortSpaceUDP)
@@ -204,7 +205,7 @@ func idMigrates(t *testing.T, w *rig.World) {
 	rig.Refused(t, id.Close(), verbs.ErrObjectClosed)
 }
 
-// idClosedWhileResolving: no event comes of an id that is closed.
+// idClosedWhileResolving checks that closed ids have no events.
 func idClosedWhileResolving(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	for range 20 {
@@ -214,13 +215,13 @@ func idClosedWhileResolving(t *testing.T, w *rig.World) {
 		rig.Refused(t, id.ResolveRoute(), verbs.ErrObjectClosed)
 	}
 	last := e.id(cm.PortSpaceUDP)
-	e.resolved(last, port(w.B.End.IPv4, 1)) // no event of another came before
+	e.resolved(last, port(w.B.End.IPv4, 1)) // fails on an event of a closed id
 	if err := last.ResolveAddr(netip.AddrPort{}, port(w.B.End.IPv4, 1), time.Second); !errors.Is(err, unix.EINVAL) {
 		t.Error(err)
 	}
 }
 
-// idContextEnds: waiting callers are woken.
+// idContextEnds checks that closing the context wakes the callers that wait for events.
 func idContextEnds(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id := e.id(cm.PortSpaceUDP)

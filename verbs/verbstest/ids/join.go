@@ -22,7 +22,7 @@ var joinTests = []rig.Test{
 	{Name: "ids: many, created, joined and closed", Run: idMany},
 }
 
-// memberID is an id with a queue pair, bound to the station's address of a kind.
+// memberID returns an id that is bound to an address of the station, and its queue pair.
 func (e *idEnd) memberID(own netip.Addr) (*cm.ID, *verbs.QP) {
 	e.Helper()
 	id := e.id(cm.PortSpaceUDP)
@@ -32,7 +32,7 @@ func (e *idEnd) memberID(own netip.Addr) (*cm.ID, *verbs.QP) {
 	return id, qp
 }
 
-// toGroupOf sends what lies in a slot to the group of an event.
+// toGroupOf sends the message in a slot to the group of an event.
 func (e *idEnd) toGroupOf(qp *verbs.QP, event *cm.Event, slot int) {
 	e.Helper()
 	ah, err := e.PD.CreateAH(rig.Guard(e), &event.AH)
@@ -45,11 +45,11 @@ func (e *idEnd) toGroupOf(qp *verbs.QP, event *cm.Event, slot int) {
 	rig.Check(e, ah.Close())
 }
 
-// idGroup: a program joins, and can send and receive.
+// idGroup checks that a member of a group can send and receive.
 func idGroup(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	for _, row := range []struct{ group, ownA, ownB netip.Addr }{
-		{rig.GroupV4, w.A.End.IPv4, w.B.End.IPv4}, {rig.GroupV6, w.A.End.IPv6, w.B.End.IPv6}, {rig.GroupV6, w.A.End.IPv4, w.B.End.IPv4}, // of the other version
+		{rig.GroupV4, w.A.End.IPv4, w.B.End.IPv4}, {rig.GroupV6, w.A.End.IPv6, w.B.End.IPv6}, {rig.GroupV6, w.A.End.IPv4, w.B.End.IPv4}, // the last row's senders have the other IP version
 	} {
 		sender, from := a.memberID(row.ownA)
 		receiver, to := b.memberID(row.ownB)
@@ -69,7 +69,7 @@ func idGroup(t *testing.T, w *rig.World) {
 		b.ReceiveOn(to, 0)
 		a.toGroupOf(from, event, 1)
 		w.Settle()
-		rig.Same(t, rig.Completions(t, w.B.CQ)) // it is detached
+		rig.Same(t, rig.Completions(t, w.B.CQ)) // the queue pair is detached
 		rig.Check(t, receiver.DestroyQP())
 		rig.Check(t, receiver.Close())
 		rig.Check(t, sender.DestroyQP())
@@ -77,8 +77,8 @@ func idGroup(t *testing.T, w *rig.World) {
 	}
 }
 
-// idJoinFlags: 0 is a full member, whose queue pair is attached; 1 is one that only sends (rdma_join_multicast_ex(3)).
-// The kernel's join states are others: 1 is a full member.
+// idJoinFlags checks the join flags of rdma_join_multicast_ex(3): 0 joins as a full member, whose queue pair is
+// attached, and 1 as a send-only member. The kernel's join states differ: 1 is a full member.
 func idJoinFlags(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, qp := e.memberID(w.A.End.IPv4)
@@ -127,8 +127,8 @@ func idJoinsRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Close())
 }
 
-// idJoinedTwice: two memberships, of which the last is left first; the queue pair stays attached while
-// there is one.
+// idJoinedTwice joins a group twice. LeaveMulticast leaves the last membership first, and the queue pair stays attached
+// until the first is left.
 func idJoinedTwice(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	id, qp := b.memberID(w.B.End.IPv4)
@@ -147,14 +147,15 @@ func idJoinedTwice(t *testing.T, w *rig.World) {
 	rig.CheckGroup(t, w.B, w.B.Expect(rig.OK(0))[0], rig.GroupV4, from)
 	rig.Check(t, id.LeaveMulticast(rig.GroupV4))
 	rig.Refused(t, id.LeaveMulticast(rig.GroupV4), unix.EADDRNOTAVAIL)
-	rig.Refused(t, qp.DetachMcast(rig.GID(rig.GroupV4), 0), unix.EINVAL) // it was detached
+	rig.Refused(t, qp.DetachMcast(rig.GID(rig.GroupV4), 0), unix.EINVAL) // leaving has already detached it
 	rig.Check(t, id.DestroyQP())
 	rig.Check(t, id.Close())
-	rig.Check(t, sender.DestroyQP()) // while it is attached
+	rig.Check(t, sender.DestroyQP()) // it is attached
 	rig.Check(t, sender.Close())
 }
 
-// idLeftEarly: a join that is left before the program has got its event has none, and attaches nothing.
+// idLeftEarly checks that leaving a group before the join's event is read discards the event and attaches no queue
+// pair.
 func idLeftEarly(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, qp := e.memberID(w.A.End.IPv4)
@@ -173,7 +174,7 @@ func idLeftEarly(t *testing.T, w *rig.World) {
 	rig.Check(t, id.Close())
 }
 
-// idSendOnly: messages reach members; the sender's own queue pair is not attached.
+// idSendOnly checks that a send-only member's messages reach the full members, and that its queue pair is not attached.
 func idSendOnly(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	sender, from := a.memberID(w.A.End.IPv4)
@@ -192,7 +193,7 @@ func idSendOnly(t *testing.T, w *rig.World) {
 	rig.Check(t, sender.LeaveMulticast(rig.GroupV4))
 }
 
-// idMany: nothing is left of ids that were created, joined and closed.
+// idMany creates, joins and closes many ids: a leaked object would make a later one fail.
 func idMany(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	for range 100 {

@@ -14,10 +14,10 @@ var laterTests = []rig.Test{
 	{Name: "ids: a device that comes later", Run: idLaterDevice},
 }
 
-// idLaterDevice: ids that are on no device are on one that comes later; those that are on one stay there.
+// idLaterDevice checks AddDevice: ids without a device use the new device too, and ids with a device keep it.
 func idLaterDevice(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
-	service, at := a.service() // on A alone
+	service, at := a.service() // on A only
 	idle, settled := a.id(cm.PortSpaceUDP), a.id(cm.PortSpaceUDP)
 	rig.Check(t, settled.Bind(port(w.A.End.IPv4, 0)))
 	rig.Check(t, a.channel.AddDevice(w.B.Ctx))
@@ -25,17 +25,17 @@ func idLaterDevice(t *testing.T, w *rig.World) {
 	rig.Refused(t, a.channel.AddDevice(nil), unix.EINVAL)
 
 	client := b.connect(port(w.B.End.IPv4, at), "to the one that came later")
-	asked := a.request(service)
-	if device, err := asked.ID.Device(); err != nil || device != w.B.Ctx {
-		t.Errorf("the request has come to another device: %v", err)
+	request := a.request(service)
+	if device, err := request.ID.Device(); err != nil || device != w.B.Ctx {
+		t.Errorf("the request's device is not the added one: %v", err)
 	}
-	rig.Check(t, asked.ID.Reject(nil))
+	rig.Check(t, request.ID.Reject(nil))
 	b.event(client, cm.EventUnreachable)
 	rig.Check(t, idle.Bind(port(w.B.End.IPv4, 0)))
 	if device, err := settled.Device(); err != nil || device != w.A.Ctx {
-		t.Errorf("an id has left its device: %v", err)
+		t.Errorf("a bound id has changed its device: %v", err)
 	}
 	if settled.Channel() != a.channel {
-		t.Error("the id's channel is another")
+		t.Error("the id has a different channel")
 	}
 }

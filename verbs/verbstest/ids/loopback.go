@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idLoopback: queue pairs are connected over 127.0.0.0/8 and ::1, inside the card, and a service at such an address is
-// asked by its own host alone.
+// idLoopback connects queue pairs over 127.0.0.0/8 and ::1, inside the card.
 func idLoopback(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	own := w.A.End.IPv4
@@ -41,13 +40,13 @@ func idLoopback(t *testing.T, w *rig.World) {
 		e.event(client, cm.EventRouteResolved)
 		from := e.queuePairOf(client)
 		rig.Check(t, client.Connect(nil))
-		asked := e.request(service)
-		to := e.queuePairOf(asked.ID)
+		request := e.request(service)
+		to := e.queuePairOf(request.ID)
 		mine, err := client.LocalAddr()
 		rig.Check(t, err)
-		peer, err := asked.ID.PeerAddr()
+		peer, err := request.ID.PeerAddr()
 		rig.Check(t, err)
-		local, err := asked.ID.LocalAddr()
+		local, err := request.ID.LocalAddr()
 		rig.Check(t, err)
 		if mine.Addr() != row.from || peer != mine || local != port(row.dest, at.Port()) {
 			t.Errorf("from %v, is %v; to %v, is %v", mine, peer, row.dest, local)
@@ -55,7 +54,7 @@ func idLoopback(t *testing.T, w *rig.World) {
 		if source, dest, err := client.ReadGIDs(); err != nil || source != dest || source.Addr().IsLoopback() || source.IsZero() {
 			t.Errorf("GIDs %v and %v, %v", source, dest, err)
 		}
-		rig.Check(t, asked.ID.Accept(nil))
+		rig.Check(t, request.ID.Accept(nil))
 		for range 2 {
 			_, err := e.channel.Expect(rig.Guard(t), cm.EventEstablished)
 			rig.Check(t, err)
@@ -63,7 +62,7 @@ func idLoopback(t *testing.T, w *rig.World) {
 		to.Recv(5, 0, rig.RegionLen)
 		from.Post(from.Request(verbs.WRSend, &to, 500))
 		e.Expect(rig.OK(5), rig.OK(1))
-		for _, id := range []*cm.ID{client, asked.ID} {
+		for _, id := range []*cm.ID{client, request.ID} {
 			rig.Check(t, id.DestroyQP())
 			rig.Check(t, id.Close())
 		}
@@ -71,7 +70,7 @@ func idLoopback(t *testing.T, w *rig.World) {
 	}
 }
 
-// idLoopbackRefused: loopback addresses cannot be reached from other hosts, and cannot reach them.
+// idLoopbackRefused checks that other hosts cannot reach loopback addresses, and that these cannot reach other hosts.
 func idLoopbackRefused(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	service := b.id(cm.PortSpaceUDP)
@@ -81,7 +80,7 @@ func idLoopbackRefused(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	client := a.connect(port(w.B.End.IPv4, at.Port()), "")
 	a.event(client, cm.EventUnreachable)
-	client = b.connect(port(w.B.End.IPv4, at.Port()), "") // nor at another address of its own host
+	client = b.connect(port(w.B.End.IPv4, at.Port()), "") // other addresses of the same host have no listener either
 	b.event(client, cm.EventUnreachable)
 	for _, row := range []struct{ source, dest netip.Addr }{
 		{addr("127.0.0.1"), w.B.End.IPv4}, {addr("127.0.0.1"), addr("::1")}, {w.A.End.IPv6, addr("127.0.0.1")}, {addr("::1"), rig.GroupV6},

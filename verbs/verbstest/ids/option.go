@@ -21,12 +21,13 @@ var optionTests = []rig.Test{
 	{Name: "ids: GIDs and service ids", Run: idGIDs},
 }
 
-// idOptionsByName: RDMA_OPTION_ID's four have librdmacm's numbers and the effect of the calls.
+// idOptionsByName checks that the four options of RDMA_OPTION_ID have librdmacm's numbers and the effect of the
+// methods.
 func idOptionsByName(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, tcp := e.id(cm.PortSpaceUDP), e.id(cm.PortSpaceTCP)
 	rig.Check(t, id.SetOption(0, 0, 0x68))
-	rig.Check(t, id.SetOption(0, 1, 7)) // as an int that is not 0
+	rig.Check(t, id.SetOption(0, 1, 7)) // any int except 0 means true
 	rig.Check(t, id.SetOption(0, 2, 1))
 	rig.Check(t, tcp.SetOption(0, 3, 31))
 	rig.Refused(t, id.SetOption(0, 0, 256), unix.EINVAL)
@@ -40,10 +41,11 @@ func idOptionsByName(t *testing.T, w *rig.World) {
 	if route.GRH.TrafficClass != 0x68 {
 		t.Errorf("route %+v", route)
 	}
-	rig.Refused(t, id.SetOption(0, 1, 1), unix.EINVAL) // it is bound
+	rig.Refused(t, id.SetOption(0, 1, 1), unix.EINVAL) // the id is bound
 }
 
-// idAckTimeout: both ends' queue pairs have the one that the active end has set, unless the other sets its own.
+// idAckTimeout checks that both queue pairs have the ACK timeout that the active end has set, unless the passive end
+// sets its own.
 func idAckTimeout(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	for _, own := range []uint8{0, 9} {
@@ -67,7 +69,7 @@ func idAckTimeout(t *testing.T, w *rig.World) {
 	}
 }
 
-// idPath: the program gives a path in place of the host's, and both ends use it.
+// idPath checks that both ends use a path that the program sets instead of the host's.
 func idPath(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
 	m.active = m.a.id(cm.PortSpaceTCP)
@@ -102,7 +104,7 @@ func idPath(t *testing.T, w *rig.World) {
 	}
 }
 
-// idSockaddrIB: ids bind to, resolve and show GIDs and service ids.
+// idSockaddrIB checks that ids bind to, resolve and return GIDs and service ids.
 func idSockaddrIB(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	for _, own := range [][2]netip.Addr{{w.A.End.IPv4, w.B.End.IPv4}, {w.A.End.IPv6, w.B.End.IPv6}} {
@@ -137,10 +139,10 @@ func idSockaddrIB(t *testing.T, w *rig.World) {
 	}
 }
 
-// idEstablish: the active end confirms for a queue pair of the program's own.
+// idEstablish checks Establish, by which the active end sends the RTU for a queue pair that the program created itself.
 func idEstablish(t *testing.T, w *rig.World) {
 	m := newMeeting(t, w)
-	m.ask("")
+	m.request("")
 	rig.Refused(t, m.active.SetLocalECE(cm.ECE{VendorID: 1}), unix.EOPNOTSUPP)
 	rig.Refused(t, m.active.Establish(), unix.EINVAL) // not accepted
 	rig.Check(t, m.passive.Accept(anyParam()))
@@ -154,7 +156,8 @@ func idEstablish(t *testing.T, w *rig.World) {
 	rig.Refused(t, m.active.Establish(), unix.EINVAL, "has a queue pair")
 }
 
-// idGIDs: they are the addresses'; a service id has the port space and the port.
+// idGIDs checks that the GIDs are those of the id's addresses, and that a service id consists of the port space and the
+// port.
 func idGIDs(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id := e.id(cm.PortSpaceTCP)

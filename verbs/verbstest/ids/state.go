@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idState is how an id can be, and how it comes there.
+// idState is a state of an id, and the function that brings an id into it.
 type idState struct {
 	name  string
-	enter func(r *idRig, id *cm.ID) *cm.ID // returns another id if necessary
+	enter func(r *idRig, id *cm.ID) *cm.ID // returns a different id if the state requires one
 }
 
-// idRig contains the ids of e, and a peer, for the calls.
+// idRig contains the end under test and its peer.
 type idRig struct {
 	e       *idEnd
 	peer    *rig.Station
-	nowhere netip.AddrPort // of the peer, without a listener
+	nowhere netip.AddrPort // an address of the peer without a listener
 }
 
-// idStateRows are the columns of idCalls, in their order. Those from "accepted by the peer" on are of port
-// space TCP only.
+// idStateRows contains the states in the order of the letters in idCalls. Those from "accepted by the peer" on exist in
+// port space TCP only.
 var idStateRows = []idState{
 	{"idle", func(_ *idRig, id *cm.ID) *cm.ID { return id }},
 	{"bound to all", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, netip.IPv4Unspecified()) }},
@@ -41,12 +41,12 @@ var idStateRows = []idState{
 		rig.Check(r.e, id.Connect(anyParam()))
 		return id
 	}},
-	{"asked", (*idRig).asked},
+	{"requested", (*idRig).requested},
 	{"accepted by the peer", (*idRig).accepted},
 	{"established", func(r *idRig, id *cm.ID) *cm.ID { rig.Check(r.e, r.accepted(id).Accept(nil)); return id }},
 }
 
-// anyParam names a queue pair, as connections need it.
+// anyParam returns parameters with a queue pair number, which connections require.
 func anyParam() *cm.ConnParam { return &cm.ConnParam{QPN: otherQPN()} }
 
 func (r *idRig) bound(id *cm.ID, to netip.Addr) *cm.ID {
@@ -54,16 +54,16 @@ func (r *idRig) bound(id *cm.ID, to netip.Addr) *cm.ID {
 	return id
 }
 
-// asked is the id of a request to one that listens.
-func (r *idRig) asked(id *cm.ID) *cm.ID {
+// requested makes an id listen, and returns the id of a request to it.
+func (r *idRig) requested(id *cm.ID) *cm.ID {
 	rig.Check(r.e, r.bound(id, r.e.End.IPv4).Listen(0))
 	local, err := id.LocalAddr()
 	rig.Check(r.e, err)
-	newIDEnd(r.peer).connectIn(id.PortSpace(), local, "") // its answer comes through a channel of its own
+	newIDEnd(r.peer).connectIn(id.PortSpace(), local, "") // its events are in a channel of their own
 	return r.e.request(id).ID
 }
 
-// accepted is an id whose request for a connection has been accepted.
+// accepted returns an id whose connection request the peer has accepted.
 func (r *idRig) accepted(id *cm.ID) *cm.ID {
 	peer := newIDEnd(r.peer)
 	service, at := peer.serviceIn(cm.PortSpaceTCP)
@@ -74,17 +74,18 @@ func (r *idRig) accepted(id *cm.ID) *cm.ID {
 	return id
 }
 
-// idCall is a call of an id, and its result in each state: in port space UDP, and in TCP.
+// idCall is a method of an id, and its result in each state, in port space UDP and in TCP: one letter of idErrnos per
+// state.
 type idCall struct {
 	name     string
 	call     func(r *idRig, id *cm.ID) error
 	udp, tcp string
 }
 
-// The letters of idCall: y for no error.
+// idErrnos contains the errors of the letters in idCall.
 var idErrnos = map[byte]error{'y': nil, 'i': unix.EINVAL, 's': unix.EOPNOTSUPP, 'a': unix.EADDRNOTAVAIL}
 
-// idCalls are all calls of an id except Close, which is always allowed, Migrate and QP.
+// idCalls contains all methods of an id except Migrate, QP and Close, which is always allowed.
 var idCalls = []idCall{
 	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.End.IPv4, 0)) }, "yiiiiiii", "yiiiiiiiii"},
 	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyiiiiiii"},
@@ -117,7 +118,7 @@ var idCalls = []idCall{
 	}, "yyyyyyyy", "yyyyyyyyyy"},
 }
 
-// idStates makes each call in each state, in both port spaces.
+// idStates calls each method in each state, in both port spaces.
 func idStates(t *testing.T, w *rig.World) {
 	r := &idRig{e: newIDEnd(w.A), peer: w.B, nowhere: port(w.B.End.IPv4, 7)}
 	for _, call := range idCalls {

@@ -8,5 +8,5 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Tests are the tests of this package.
+// Tests contains the tests of this package.
 var Tests = slices.Concat([]rig.Test(nil), lifeTests, joinTests, connectTests, laterTests, optionTests, connectionTests, connectedTests)

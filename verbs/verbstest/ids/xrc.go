@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ofType is an id of port space TCP for a type of queue pair.
+// ofType creates an id of port space TCP for a type of queue pair.
 func (e *idEnd) ofType(kind verbs.QPType) *cm.ID {
 	e.Helper()
 	id, err := e.channel.CreateIDOfType(cm.PortSpaceTCP, kind, nil)
@@ -22,7 +22,7 @@ func (e *idEnd) ofType(kind verbs.QPType) *cm.ID {
 	return id
 }
 
-// idXRC: ids for XRC connect an initiator to a target. The number of the SRQ comes as private data.
+// idXRC checks that ids for XRC connect an initiator to a target. The private data contains the number of the SRQ.
 func idXRC(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	domain := w.B.NewXRCD()
@@ -37,33 +37,33 @@ func idXRC(t *testing.T, w *rig.World) {
 	a.routed(active, port(w.B.End.IPv4, at.Port()))
 	from := a.queuePairOf(active)
 	rig.Check(t, active.Connect(nil))
-	asked := b.request(service)
-	_, err = asked.ID.CreateQP(b.PD, &verbs.QPInitAttr{SendCQ: b.CQ, RecvCQ: b.CQ})
+	request := b.request(service)
+	_, err = request.ID.CreateQP(b.PD, &verbs.QPInitAttr{SendCQ: b.CQ, RecvCQ: b.CQ})
 	rig.Refused(t, err, unix.EINVAL, "XRC domain")
-	_, err = asked.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: w.A.NewXRCD()})
+	_, err = request.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: w.A.NewXRCD()})
 	rig.Refused(t, err, unix.EINVAL, "XRC domain")
-	target, err := asked.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: domain})
+	target, err := request.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: domain})
 	rig.Check(t, err)
-	rig.Check(t, asked.ID.Accept(&cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(q.Number()))}))
+	rig.Check(t, request.ID.Accept(&cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(q.Number()))}))
 	event := a.event(active, cm.EventEstablished)
-	b.event(asked.ID, cm.EventEstablished)
+	b.event(request.ID, cm.EventEstablished)
 	if event.QPN != target.Number() || !event.SRQ {
 		t.Errorf("got queue pair %v and SRQ %v of the peer, want queue pair %v", event.QPN, event.SRQ, target.Number())
 	}
 	q.Recv(5, 0, rig.RegionLen)
 	wr := from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 5000)
 	wr.RemoteSRQN = verbs.SRQN(binary.BigEndian.Uint32(event.PrivateData))
-	from.Post(wr, from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 0)) // the second is for none
+	from.Post(wr, from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 0)) // the second request has no SRQ number
 	if wc := q.Expect(rig.OK(5))[0]; wc.QPN != target.Number() {
 		t.Errorf("%+v", wc)
 	}
 	from.Expect(rig.OK(1), rig.Ended(1, verbs.WCRemInvReqErr))
 	rig.Check(t, active.Disconnect())
-	b.event(asked.ID, cm.EventDisconnected)
-	rig.Check(t, asked.ID.Disconnect())
+	b.event(request.ID, cm.EventDisconnected)
+	rig.Check(t, request.ID.Disconnect())
 	a.event(active, cm.EventDisconnected)
 
-	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // by RC
+	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // requests RC
 	wrong := b.ofType(verbs.QPTypeXRCSend)
 	rig.Check(t, wrong.Bind(port(netip.IPv4Unspecified(), 0)))
 	rig.Refused(t, wrong.Listen(0), unix.EINVAL, "XRC_RECV")

@@ -13,10 +13,10 @@ import (
 
 // Steps with address handles and groups.
 
-// modelGroups are those that are attached to and sent to.
+// modelGroups contains the groups that the steps attach to and send to.
 var modelGroups = []netip.Addr{rig.GroupV4, rig.OtherGroup, rig.GroupV6}
 
-// address is one that can be sent to: of either card, or a group's.
+// address returns a reachable address: one of either card or of a group.
 func (d dice) address() netip.Addr {
 	if d.chance(3) {
 		return modelGroups[d.random.IntN(len(modelGroups))]
@@ -30,14 +30,14 @@ func (s *side) createAH() {
 		return
 	}
 	attr, source := s.dice().anyRoute()
-	ah, err := pd.CreateAH(guardless, attr)
+	ah, err := pd.CreateAH(noTimeout, attr)
 	s.want("create AH", err, 0)
 	pd.model.users++
 	s.ahs = append(s.ahs, &playedAH{AH: ah, model: &modelAH{pd: pd.model, source: source, route: attr.GRH}})
 	s.note(s, "create AH to %v", attr.GRH.DGID)
 }
 
-// anyRoute is a way to an address, and the GID that it starts from.
+// anyRoute returns a route to an address with random header fields, and its source GID.
 func (d dice) anyRoute() (*verbs.AHAttr, verbs.GID) {
 	attr := d.device().Route(d.address())
 	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(d.random.Uint32()), uint8(d.random.Uint32()), d.random.Uint32()&0xFFFFF
@@ -46,28 +46,28 @@ func (d dice) anyRoute() (*verbs.AHAttr, verbs.GID) {
 	return attr, source.GID
 }
 
-// refuseAH requests invalid handles.
+// refuseAH creates address handles with invalid attributes.
 func (s *side) refuseAH() {
 	pd := one(s, s.pds)
 	if pd == nil {
 		return
 	}
 	s.note(s, "create AH, bad")
-	ask := func(what string, want unix.Errno, spoil func(a *verbs.AHAttr)) {
+	refuse := func(what string, want unix.Errno, spoil func(a *verbs.AHAttr)) {
 		attr := s.device().Route(s.end.IPv4)
 		spoil(attr)
-		_, err := pd.CreateAH(guardless, attr)
+		_, err := pd.CreateAH(noTimeout, attr)
 		s.want("AH: "+what, err, want)
 	}
-	ask("no destination", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} })
-	ask("port 2", unix.EINVAL, func(a *verbs.AHAttr) { a.Port = 2 })
-	ask("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.device().EmptyLine() })
-	ask("no such GID", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
-	ask("source of another IP version", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.end.IPv6) })
-	ask("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.pair.Unreachable) })
+	refuse("no destination", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} })
+	refuse("port 2", unix.EINVAL, func(a *verbs.AHAttr) { a.Port = 2 })
+	refuse("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.device().EmptyLine() })
+	refuse("no such GID", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
+	refuse("source of another IP version", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.end.IPv6) })
+	refuse("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.pair.Unreachable) })
 }
 
-// usedAH is a handle that a request names which has not been sent; nil if none is.
+// usedAH returns a handle that an unsent request uses, or nil.
 func (s *side) usedAH() *playedAH {
 	for _, q := range s.qps {
 		for _, a := range s.ahs {
@@ -98,7 +98,7 @@ func (s *side) closeAH() {
 	a.model.pd.users--
 }
 
-// group is a group's GID, or now and then none, with an MLID that seldom differs.
+// group returns the GID of a group, rarely an invalid one, and the MLID 0, rarely another one.
 func (d dice) group() (verbs.GID, verbs.MLID) {
 	mlid := verbs.MLID(0)
 	if d.chance(8) {

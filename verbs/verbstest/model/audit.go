@@ -11,9 +11,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Steps that look at everything.
+// Steps that compare the state of the Provider's objects with the model.
 
-// write changes memory that nothing happens to.
+// write changes a part of a region's memory.
 func (s *side) write() {
 	m := one(s, s.mrs)
 	if m == nil || m.closed {
@@ -25,7 +25,7 @@ func (s *side) write() {
 	s.fill(m, from, n)
 }
 
-// readEvents compares the events that wait.
+// readEvents compares the unread events.
 func (s *side) readEvents() {
 	s.note(s, "read events")
 	ended, cancel := context.WithCancel(context.Background())
@@ -42,7 +42,7 @@ func (s *side) readEvents() {
 		}
 	}
 	if !maps.Equal(got, s.card.events) {
-		s.part("events %v, the model has %v", got, s.card.events)
+		s.differ("events %v, the model has %v", got, s.card.events)
 	}
 	for e := range got {
 		s.seen["event "+e.kind.String()]++
@@ -50,7 +50,7 @@ func (s *side) readEvents() {
 	clear(s.card.events)
 }
 
-// eventOf is an event of an object. What happens to the port is not the model's.
+// eventOf converts an event of an object to the model's. The model has no port events.
 func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 	for _, c := range s.cqs {
 		if c.CQ == event.CQ {
@@ -67,8 +67,8 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 			return modelEvent{kind: event.Type, qp: q.model}
 		}
 	}
-	if talker := s.talk.endOf(s); talker.qp == event.QP {
-		return modelEvent{kind: event.Type, qp: talker.stub}
+	if connEnd := s.conn.endOf(s); connEnd.qp == event.QP {
+		return modelEvent{kind: event.Type, qp: connEnd.stub}
 	}
 	for _, other := range s.sides {
 		if other.xrc.at == s && event.QP != nil {
@@ -80,12 +80,12 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 	return e
 }
 
-// audit compares all memory, all queue pairs, and the drops.
+// audit compares all memory, all queue pairs, and the drop counters.
 func (s *side) audit() {
 	s.note(s, "audit")
 	for _, m := range s.mrs {
 		if !m.closed && !bytes.Equal(m.Bytes(), m.model.memory) {
-			s.part("the memory of MR %#x differs", m.model.lkey)
+			s.differ("the memory of MR %#x differs", m.model.lkey)
 		}
 	}
 	for _, q := range s.qps {
@@ -97,10 +97,10 @@ func (s *side) audit() {
 	s.compareDrops()
 }
 
-// modelDropNames are the reasons that the model counts. The others depend on the network in front of the card.
+// modelDropNames contains the drop reasons that the model counts. The others depend on the network.
 var modelDropNames = []string{"qp_state", "qkey", "no_receive", "no_room", "protection", "cq_full", "self_loopback"}
 
-// modelDrops are those that the card has counted; nil if it does not count.
+// modelDrops returns the card's drop counters of these reasons, or nil if the card has no counters.
 func (s *side) modelDrops() map[string]uint64 {
 	all := s.device().Counters()
 	if all == nil {
@@ -116,7 +116,7 @@ func (s *side) modelDrops() map[string]uint64 {
 func (s *side) compareDrops() {
 	for name, n := range s.modelDrops() {
 		if got, want := n-s.before[name], s.card.drops[name]; got != want {
-			s.part("%d packets dropped for %s, the model has %d", got, name, want)
+			s.differ("%d packets dropped for %s, the model has %d", got, name, want)
 		}
 	}
 	for name, n := range s.card.drops {

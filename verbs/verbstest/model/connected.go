@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A player's connection: a queue pair at each side, with a CQ and a region that nothing else uses.
+// Steps with a connection of the two sides. Each end has a queue pair, a CQ and a region that no other step uses.
 
-// talk is what two sides have between them. It begins anew when one of its queue pairs is not in RTS.
-type talk struct {
+// connection is the connection. It is established again when one of its queue pairs is not in RTS.
+type connection struct {
 	kind verbs.QPType
-	ends [2]*talker
+	ends [2]*connEnd
 }
 
-// talker is one end of it, with the model's.
-type talker struct {
+// connEnd is one end of the connection, with its model.
+type connEnd struct {
 	*side
 	pd    *verbs.PD
 	cq    *verbs.CQ
@@ -34,45 +34,45 @@ type talker struct {
 }
 
 const (
-	talkRegion = 4096 // bytes
-	talkMost   = 3000 // bytes of a message
-	talkRecvs  = 16
+	connRegion     = 4096 // length of the region in bytes
+	connMaxMessage = 3000 // maximum length of a message in bytes
+	connMaxRecvs   = 16
 )
 
-// newTalk makes both ends, which are not connected.
-func newTalk(p *player) *talk {
-	t := &talk{}
+// newConnection creates both ends without connecting them.
+func newConnection(p *player) *connection {
+	t := &connection{}
 	for i, s := range p.sides {
-		t.ends[i] = newTalker(s)
+		t.ends[i] = newConnEnd(s)
 		t.ends[i].newFast()
 	}
 	return t
 }
 
-// newTalker creates a talker without a queue pair.
-func newTalker(s *side) *talker {
-	end := &talker{side: s, model: &modelEnd{memory: make([]byte, talkRegion)}, stub: &modelQP{}}
+// newConnEnd creates a connEnd without a queue pair.
+func newConnEnd(s *side) *connEnd {
+	end := &connEnd{side: s, model: &modelEnd{memory: make([]byte, connRegion)}, stub: &modelQP{}}
 	var err error
 	end.pd, err = s.ctx.AllocPD()
 	rig.Check(s, err)
-	end.mr, err = end.pd.AllocMR(talkRegion, verbs.AccessLocalWrite|rig.AllAccess)
+	end.mr, err = end.pd.AllocMR(connRegion, verbs.AccessLocalWrite|rig.AllAccess)
 	rig.Check(s, err)
-	end.cq, err = s.ctx.CreateCQ(4 * talkRecvs)
+	end.cq, err = s.ctx.CreateCQ(4 * connMaxRecvs)
 	rig.Check(s, err)
 	return end
 }
 
-// endOf is a side's end.
-func (t *talk) endOf(s *side) *talker {
+// endOf returns the end of a side.
+func (t *connection) endOf(s *side) *connEnd {
 	if t.ends[0].side == s {
 		return t.ends[0]
 	}
 	return t.ends[1]
 }
 
-// converse posts receives at one end and requests at the other, and compares the results.
-func (s *side) converse() {
-	t := s.talk
+// exchange posts receives at one end and requests at the other, and compares the completions, memory and states.
+func (s *side) exchange() {
+	t := s.conn
 	if t.ends[0].model.state != verbs.QPStateRTS || t.ends[1].model.state != verbs.QPStateRTS || s.chance(30) {
 		t.connect()
 	}
@@ -82,28 +82,28 @@ func (s *side) converse() {
 	}
 	before := [2]map[string]uint64{from.modelDrops(), to.modelDrops()}
 	for range s.random.IntN(4) {
-		to.await()
+		to.postReceive()
 	}
 	tasks, wrs := from.tasks(to)
-	s.note(from.side, "converse by %v: %+v; receives %+v", t.kind, tasks, to.model.recvs)
-	posted := from.model.carryOut(to.model, tasks)
+	s.note(from.side, "exchange by %v: %+v; receives %+v", t.kind, tasks, to.model.recvs)
+	posted := from.model.execute(to.model, tasks)
 	s.want("post send", from.qp.PostSend(wrs[:posted]), 0)
-	s.takeEach(t.ends[:])
-	for i, end := range []*talker{from, to} {
+	s.pollEnds(t.ends[:])
+	for i, end := range []*connEnd{from, to} {
 		end.compare()
-		end.excuse(before[i])
+		end.excludeDrops(before[i])
 	}
 }
 
-// excuse removes the lost packets of the talk from the losses of the other queue pairs.
-func (e *talker) excuse(before map[string]uint64) {
+// excludeDrops excludes the drops of the connection from the drops that are compared for the other queue pairs.
+func (e *connEnd) excludeDrops(before map[string]uint64) {
 	for name, n := range e.modelDrops() {
 		e.before[name] += n - before[name]
 	}
 }
 
-// connect gives both ends new queue pairs or, if their type stays, resets them.
-func (t *talk) connect() {
+// connect connects both ends: with new queue pairs, or with the reset ones if their type does not change.
+func (t *connection) connect() {
 	p := t.ends[0].player
 	kind := rig.ConnectedTypes[p.random.IntN(len(rig.ConnectedTypes))]
 	mtu := verbs.MTU256 + verbs.MTU(p.random.IntN(2))
@@ -125,8 +125,8 @@ func (t *talk) connect() {
 	}
 }
 
-// renew brings an end's queue pair to RESET.
-func (e *talker) renew(was, kind verbs.QPType) {
+// renew resets an end's queue pair, or creates one if there is none or the type changes.
+func (e *connEnd) renew(was, kind verbs.QPType) {
 	e.note(e.side, "connect by %v", kind)
 	if e.qp != nil && was == kind {
 		e.want("RESET", e.qp.Modify(&verbs.QPAttr{State: verbs.QPStateReset}, verbs.QPAttrState), 0)
@@ -141,18 +141,18 @@ func (e *talker) renew(was, kind verbs.QPType) {
 		}
 	}
 	var err error
-	e.qp, err = e.pd.CreateQP(&verbs.QPInitAttr{Type: kind, SendCQ: e.cq, RecvCQ: e.cq, Cap: verbs.QPCap{MaxSendWR: rig.Depth, MaxRecvWR: talkRecvs}})
+	e.qp, err = e.pd.CreateQP(&verbs.QPInitAttr{Type: kind, SendCQ: e.cq, RecvCQ: e.cq, Cap: verbs.QPCap{MaxSendWR: rig.Depth, MaxRecvWR: connMaxRecvs}})
 	e.want("create QP", err, 0)
 }
 
-// rights changes what peers may do with the region.
-func (e *talker) rights() {
+// rights changes the remote access flags of the region.
+func (e *connEnd) rights() {
 	rights := rig.AllAccess
 	if e.chance(4) {
 		rights = verbs.AccessFlags(e.random.IntN(1<<4)) & rig.AllAccess
 	}
 	err := e.mr.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite | rights}, verbs.ReregChangeAccess)
-	if e.model.fast.valid { // it has pieces of the region
+	if e.model.fast.valid { // the fast region contains parts of the region
 		e.want("Rereg", err, unix.EBUSY)
 		return
 	}
@@ -160,17 +160,17 @@ func (e *talker) rights() {
 	e.model.rights = rights
 }
 
-// place is a part of a region, seldom by a bad key.
-func (e *talker) place(size int) modelPlace {
+// place returns a random part of the region, rarely with an invalid key.
+func (e *connEnd) place(size int) modelPlace {
 	e.ids++
-	return modelPlace{id: e.ids, from: e.random.IntN(talkRegion - size + 1), size: size, bad: e.chance(30)}
+	return modelPlace{id: e.ids, from: e.random.IntN(connRegion - size + 1), size: size, bad: e.chance(30)}
 }
 
-// sge names it.
-func (e *talker) sge(p modelPlace) verbs.SGE {
+// sge returns the SGE of a place.
+func (e *connEnd) sge(p modelPlace) verbs.SGE {
 	sge := e.mr.SGE(p.from, p.size)
 	if p.by != byRegion {
-		sge = e.nameOf(&p)
+		sge = e.sgeByKey(&p)
 	}
 	if p.bad {
 		sge.LKey ^= 1 << 20
@@ -178,38 +178,38 @@ func (e *talker) sge(p modelPlace) verbs.SGE {
 	return sge
 }
 
-// size is the length of a message.
-func (e *talker) size() int {
+// size returns the length of a message: sometimes one near a packet boundary.
+func (e *connEnd) size() int {
 	if e.chance(4) {
 		return []int{0, 1, 255, 256, 257, 512, 513}[e.random.IntN(7)]
 	}
-	return e.random.IntN(talkMost)
+	return e.random.IntN(connMaxMessage)
 }
 
-// await posts a receive.
-func (e *talker) await() {
+// postReceive posts a receive, unless the maximum number is outstanding.
+func (e *connEnd) postReceive() {
 	if recv, some := e.receive(); some {
 		e.want("post receive", e.qp.PostRecv([]verbs.RecvWR{{ID: recv.id, SGList: []verbs.SGE{e.sge(recv)}}}), 0)
 	}
 }
 
-// receive is a receive, which the model has from now on; false if it has enough.
-func (e *talker) receive() (recv modelPlace, some bool) {
-	if len(e.model.recvs) == talkRecvs {
+// receive adds a receive to the model and returns it, or false if the maximum number is outstanding.
+func (e *connEnd) receive() (recv modelPlace, some bool) {
+	if len(e.model.recvs) == connMaxRecvs {
 		return recv, false
 	}
 	size := e.size()
 	if !e.chance(4) {
-		size = talkMost
+		size = connMaxMessage
 	}
 	recv = e.place(size)
-	e.otherwise(&recv, true)
+	e.varyKey(&recv, true)
 	e.model.recvs = append(e.model.recvs, recv)
 	return recv, true
 }
 
-// tasks are requests to the other end. Each waits for the one before it, so that they are carried out one by one.
-func (e *talker) tasks(to *talker) (tasks []modelTask, wrs []verbs.SendWR) {
+// tasks returns requests to the other end. Each has a fence, so that they are executed one after the other.
+func (e *connEnd) tasks(to *connEnd) (tasks []modelTask, wrs []verbs.SendWR) {
 	ops := rig.OpsOfAll
 	if e.model.unreliable {
 		ops = append(rig.OpsOfSend[:len(rig.OpsOfSend):len(rig.OpsOfSend)], rig.OpsOfWrite...)
@@ -230,11 +230,11 @@ func (e *talker) tasks(to *talker) (tasks []modelTask, wrs []verbs.SendWR) {
 		case isAtomicOp(task.op) && !e.chance(20):
 			task.peers.from &^= atomicLen - 1
 		case e.chance(30):
-			task.peers.from += talkRegion
+			task.peers.from += connRegion
 		case !isAtomicOp(task.op) || e.chance(4):
-			to.otherwise(&task.peers, false)
+			to.varyKey(&task.peers, false)
 		}
-		e.otherwise(&task.own, true)
+		e.varyKey(&task.own, true)
 		wrs = append(wrs, e.request(to, &task))
 		tasks = append(tasks, task)
 	}
@@ -245,13 +245,13 @@ func isAtomicOp(op verbs.Opcode) bool {
 	return op == verbs.WRAtomicCmpAndSwp || op == verbs.WRAtomicFetchAndAdd
 }
 
-func (e *talker) request(to *talker, t *modelTask) verbs.SendWR {
+func (e *connEnd) request(to *connEnd, t *modelTask) verbs.SendWR {
 	wr := verbs.SendWR{
 		ID: t.own.id, Opcode: t.op, Flags: verbs.SendSignaled | verbs.SendFence, SGList: []verbs.SGE{e.sge(t.own)},
 		RemoteAddr: to.mr.IOVA() + uint64(t.peers.from), RKey: to.mr.RKey(), CompareAdd: t.compareAdd, Swap: t.swap,
 	}
 	if t.base = to.mr.IOVA(); t.peers.by == byFast {
-		name := to.nameOf(&t.peers)
+		name := to.sgeByKey(&t.peers)
 		wr.RemoteAddr, wr.RKey, t.base = name.Addr, verbs.RKey(name.LKey), to.fast.IOVA()
 	}
 	if t.peers.bad {
@@ -260,8 +260,8 @@ func (e *talker) request(to *talker, t *modelTask) verbs.SendWR {
 	return wr
 }
 
-// takeEach waits for the completions that the model expects, and until all packets have arrived.
-func (s *side) takeEach(ends []*talker) {
+// pollEnds polls until the completions that the model expects have arrived, and waits until no packet is in flight.
+func (s *side) pollEnds(ends []*connEnd) {
 	left := func() (n int) {
 		for _, e := range ends {
 			n += len(e.model.done)
@@ -270,43 +270,43 @@ func (s *side) takeEach(ends []*talker) {
 	}
 	for end := time.Now().Add(rig.WaitTimeout); left() > 0; {
 		for _, e := range ends {
-			e.take()
+			e.pollCQ()
 		}
 		if time.Now().After(end) {
-			s.part("completions do not come: %+v", ends[0].model.done)
+			s.differ("no completion within the timeout, want %+v", ends[0].model.done)
 		}
 	}
 	for _, each := range s.sides {
-		each.beacon.shine()
+		each.barrier.wait()
 	}
 	for _, e := range ends {
-		e.take() // nothing
+		e.pollCQ() // fails on an unexpected completion
 	}
 }
 
-// take polls, and compares.
-func (e *talker) take() {
+// pollCQ polls the CQ, and compares the completions.
+func (e *connEnd) pollCQ() {
 	var wcs [8]verbs.WC
 	n, err := e.cq.Poll(wcs[:])
 	e.want("poll", err, 0)
 	for _, wc := range wcs[:n] {
 		got := rig.Ended(wc.ID, wc.Status)
 		if len(e.model.done) == 0 || e.model.done[0] != got {
-			e.part("completion %+v at %s, the model has %+v", wc, e.name, e.model.done)
+			e.differ("completion %+v at %s, the model has %+v", wc, e.name, e.model.done)
 		}
 		e.model.done = e.model.done[1:]
 		e.seen["connected "+statusNames[wc.Status]]++
 	}
 }
 
-// compare looks at an end when all is over.
-func (e *talker) compare() {
+// compare compares the memory and the state of an end after an exchange, and adds the expected event to the model.
+func (e *connEnd) compare() {
 	if !bytes.Equal(e.mr.Bytes(), e.model.memory) {
-		e.part("the memory of %s's connection differs%s", e.name, firstDifference(e.mr.Bytes(), e.model.memory))
+		e.differ("the memory of %s's connection differs%s", e.name, firstDifference(e.mr.Bytes(), e.model.memory))
 	}
 	attr, _, err := e.qp.Query()
 	if e.want("query QP", err, 0); attr.State != e.model.state {
-		e.part("the connected queue pair of %s is in %v, the model has %v", e.name, attr.State, e.model.state)
+		e.differ("the connected queue pair of %s is in %v, the model has %v", e.name, attr.State, e.model.state)
 	}
 	if e.model.event != rig.NoEvent {
 		e.card.events[modelEvent{kind: e.model.event, qp: e.stub}] = true

@@ -10,10 +10,10 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// The model of a connection: the effect of its requests on two memories and two lists of receives. A request
-// is carried out when it is posted, one after the other.
+// The model of a connection: the effect of requests on the memory and the receives of both ends. Each request is
+// executed when it is posted.
 
-// modelEnd is a queue pair that is connected to another, and a region that is all that it uses.
+// modelEnd is a connected queue pair, and the only region that it uses.
 type modelEnd struct {
 	unreliable bool
 	mtu        int
@@ -22,17 +22,17 @@ type modelEnd struct {
 	memory     []byte
 	fast       modelFast
 	recvs      []modelPlace
-	state      verbs.QPState // RTS or, after an error, ERR; of UC after one of its own, SQE
+	state      verbs.QPState // RTS; after an error ERR, or SQE after a local error of UC
 
-	done  []rig.Outcome   // completions that it has
-	event verbs.EventType // that it has, unless it is noEvent
+	done  []rig.Outcome   // expected completions
+	event verbs.EventType // expected event, or rig.NoEvent
 }
 
 // modelPlace is a part of a region that a request or a receive names.
 type modelPlace struct {
 	id         uint64
 	from, size int
-	bad        bool // the key is another
+	bad        bool // the key is invalid
 
 	by        modelBy
 	direction kernel.DMADirection // of byMapping
@@ -46,18 +46,18 @@ type modelTask struct {
 	compareAdd uint64
 	swap       uint64
 	reg        *modelFast // of WRRegMR
-	key        uint8      // that is to be invalidated
-	base       uint64     // of the peer's region
+	key        uint8      // the key to invalidate
+	base       uint64     // first address of the peer's region
 }
 
-// isLocal reports whether a status is detected locally by an unreliable queue pair.
+// isLocal reports whether an unreliable queue pair detects an error with this status itself.
 func isLocal(s verbs.WCStatus) bool {
 	return s == verbs.WCLocProtErr || s == verbs.WCMWBindErr || s == verbs.WCLocQPOpErr
 }
 
-// carryOut executes requests, and records the completions at both ends. It returns the number of requests up to a
-// SEND that ends the peer and is acknowledged: those behind it would wait for their retries.
-func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) (posted int) {
+// execute executes requests, and records the completions at both ends. It stops after an acknowledged SEND that moved
+// the peer to ERR, since later requests would wait for their retries, and returns the number of executed requests.
+func (e *modelEnd) execute(peer *modelEnd, tasks []modelTask) (posted int) {
 	posted = len(tasks)
 	for i := 0; i < posted; i++ {
 		task := &tasks[i]
@@ -90,7 +90,7 @@ func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) (posted int) {
 	return posted
 }
 
-// do carries one request out.
+// do executes a request.
 func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
 	switch {
 	case t.op == verbs.WRRegMR:
@@ -102,14 +102,14 @@ func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
 	case !e.may(&t.own, t.op == verbs.WRRDMARead || isAtomicOp(t.op)):
 		return verbs.WCLocProtErr
 	case peer.state == verbs.QPStateErr:
-		return verbs.WCRetryExcErr // of UC: it is not told
+		return verbs.WCRetryExcErr // UC has no error: the caller ignores it
 	}
 	data := e.read(&t.own)
 	switch t.op {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv:
-		return peer.takeSend(data, t)
+		return peer.receiveSend(data, t)
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
-		return peer.takeWrite(data, t)
+		return peer.receiveWrite(data, t)
 	case verbs.WRRDMARead:
 		if status := peer.check(&t.peers, verbs.AccessRemoteRead, true); status != verbs.WCSuccess {
 			return status
@@ -119,14 +119,15 @@ func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
 		}
 		return verbs.WCSuccess
 	}
-	status := peer.takeAtomic(data, t)
+	status := peer.executeAtomic(data, t)
 	if status == verbs.WCSuccess {
 		e.write(&t.own, 0, data)
 	}
 	return status
 }
 
-// fail is what becomes of the peer when it refuses a request with a NAK.
+// fail changes the responder to ERR after an error, with an event, and returns the requester's status. UC only drops
+// the request.
 func (e *modelEnd) fail(status verbs.WCStatus, event verbs.EventType) verbs.WCStatus {
 	if !e.unreliable {
 		e.state, e.event = verbs.QPStateErr, event
@@ -134,15 +135,15 @@ func (e *modelEnd) fail(status verbs.WCStatus, event verbs.EventType) verbs.WCSt
 	return status
 }
 
-// check reports whether a peer may access a place; tells: an event reports it.
-func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) verbs.WCStatus {
+// check returns the status of a peer's access to a place. With notify, an event reports an access error.
+func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, notify bool) verbs.WCStatus {
 	switch {
 	case e.access&access == 0:
 		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
 	case p.size == 0:
 		return verbs.WCSuccess
 	case !e.reachable(p, access):
-		if !tells {
+		if !notify {
 			return e.fail(verbs.WCRemAccessErr, rig.NoEvent)
 		}
 		return e.fail(verbs.WCRemAccessErr, verbs.EventQPAccessErr)
@@ -150,7 +151,7 @@ func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) ve
 	return verbs.WCSuccess
 }
 
-// reachable reports whether a peer may use a place.
+// reachable reports whether a peer is allowed to access a place.
 func (e *modelEnd) reachable(p *modelPlace, access verbs.AccessFlags) bool {
 	if f := &e.fast; p.by == byFast {
 		return !p.bad && f.valid && f.key == p.key && p.from+p.size <= f.size() && f.access&access != 0
@@ -158,14 +159,14 @@ func (e *modelEnd) reachable(p *modelPlace, access verbs.AccessFlags) bool {
 	return !p.bad && e.rights&access != 0 && p.from+p.size <= len(e.memory)
 }
 
-// complete ends the oldest receive.
+// complete completes the oldest receive.
 func (e *modelEnd) complete(status verbs.WCStatus) {
 	e.done = append(e.done, rig.Ended(e.recvs[0].id, status))
 	e.recvs = e.recvs[1:]
 }
 
-// takeSend puts a message into the oldest receive. The received part of a message that is too long is stored.
-func (e *modelEnd) takeSend(data []byte, t *modelTask) verbs.WCStatus {
+// receiveSend stores a message in the oldest receive. Of a message that is too long, the packets that fit are stored.
+func (e *modelEnd) receiveSend(data []byte, t *modelTask) verbs.WCStatus {
 	if len(e.recvs) == 0 {
 		return verbs.WCRNRRetryExcErr
 	}
@@ -188,14 +189,15 @@ func (e *modelEnd) takeSend(data []byte, t *modelTask) verbs.WCStatus {
 	if t.op == verbs.WRSendWithInv && !e.invalidate(t.key, true) {
 		e.complete(verbs.WCRemInvReqErr)
 		e.state = verbs.QPStateErr
-		return verbs.WCSuccess // it has arrived
+		return verbs.WCSuccess // the message was acknowledged
 	}
 	e.complete(verbs.WCSuccess)
 	return verbs.WCSuccess
 }
 
-// takeWrite writes. Immediate data comes with the last packet, and takes a receive before that is looked at.
-func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
+// receiveWrite executes a WRITE. Immediate data is in the last packet. It consumes a receive before the last packet's
+// access is checked.
+func (e *modelEnd) receiveWrite(data []byte, t *modelTask) verbs.WCStatus {
 	imm, single := t.op == verbs.WRRDMAWriteWithImm, len(data) <= e.mtu
 	if imm && single && len(e.recvs) == 0 && e.access&verbs.AccessRemoteWrite != 0 {
 		return verbs.WCRNRRetryExcErr
@@ -223,15 +225,15 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 	return verbs.WCSuccess
 }
 
-// takeAtomic executes an atomic, and returns the previous value.
-func (e *modelEnd) takeAtomic(data []byte, t *modelTask) verbs.WCStatus {
+// executeAtomic executes an atomic, and stores the previous value in data.
+func (e *modelEnd) executeAtomic(data []byte, t *modelTask) verbs.WCStatus {
 	if (t.base+uint64(t.peers.from))%atomicLen != 0 {
 		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
 	}
 	if status := e.check(&t.peers, verbs.AccessRemoteAtomic, true); status != verbs.WCSuccess {
 		return status
 	}
-	if !e.together(&t.peers) {
+	if !e.contiguous(&t.peers) {
 		return e.fail(verbs.WCRemAccessErr, verbs.EventQPAccessErr)
 	}
 	there := e.memory[e.index(&t.peers, 0):][:atomicLen]

@@ -12,16 +12,16 @@ type modelCQ struct {
 	card     *modelCard
 	capacity int
 	entries  []modelWC
-	// kept are the first entries, which take up no room: when a queue pair is reset or destroyed,
-	// the program's side takes all out of the queue, and drops those of the queue pair.
+	// kept is the number of first entries that do not count towards the capacity. When a queue pair is reset or
+	// destroyed, the library moves all completions out of the card's queue, and discards those of the queue pair.
 	kept    int
 	overrun bool
-	users   int // queues that complete to it
+	users   int // work queues that complete to the CQ
 }
 
-// modelWC is a completion in a CQ. Those of one wave may be polled in any order, except for the order
-// within a work queue: when an overrun fails several queue pairs at once, there is no order among
-// them. All others have waves of their own.
+// modelWC is a completion in a CQ. Completions of the same wave can be polled in any order that keeps the order of each
+// work queue: when an overrun fails several queue pairs at once, these are flushed in no particular order. Each step
+// has its own wave.
 type modelWC struct {
 	verbs.WC
 	qp   *modelQP
@@ -29,8 +29,8 @@ type modelWC struct {
 	wave int
 }
 
-// add puts a completion into the queue. One too many is an overrun: the queue takes nothing more,
-// and its queue pairs fail, with an event each.
+// add adds a completion to the queue. If the queue is full, it is overrun: it accepts no more completions, and each of
+// its queue pairs fails with an event.
 func (c *modelCQ) add(wc modelWC) bool {
 	w := c.card.world
 	if c.overrun {
@@ -55,7 +55,7 @@ func (c *modelCQ) add(wc modelWC) bool {
 	return true
 }
 
-// forget drops the completions of a queue pair.
+// forget discards the completions of a queue pair.
 func (c *modelCQ) forget(q *modelQP) {
 	var rest []modelWC
 	for _, wc := range c.entries {
@@ -66,7 +66,7 @@ func (c *modelCQ) forget(q *modelQP) {
 	c.entries, c.kept = rest, len(rest)
 }
 
-// expect returns the expected result of a poll of n: the number, or an errno if there will be no more.
+// expect returns the expected result of polling n completions: their number, or EOVERFLOW if an overrun queue is empty.
 func (c *modelCQ) expect(n int) (count int, errno unix.Errno) {
 	if count = min(n, len(c.entries)); len(c.entries) == 0 && c.overrun {
 		errno = unix.EOVERFLOW
@@ -74,8 +74,8 @@ func (c *modelCQ) expect(n int) (count int, errno unix.Errno) {
 	return count, errno
 }
 
-// take finds the next completion with an ID, and takes it out; false if it is not its turn.
-func (c *modelCQ) take(id uint64) (wc modelWC, ok bool) {
+// dequeue removes and returns the completion with an ID, or returns false if it must not be polled yet.
+func (c *modelCQ) dequeue(id uint64) (wc modelWC, ok bool) {
 	for i, wc := range c.entries {
 		if wc.wave != c.entries[0].wave {
 			break
@@ -105,8 +105,8 @@ func (q *modelQP) polled(send bool) {
 	}
 }
 
-// same compares a completion with the one that is due: of a failed request only ID, status and
-// queue pair are valid, and of a send there is no more than its opcode.
+// same compares a polled completion with the expected one. Only ID, status and queue pair of a failed request are
+// valid, and the opcode of a send.
 func (wc *modelWC) same(got *verbs.WC, mtu int) bool {
 	switch {
 	case got.ID != wc.ID, got.Status != wc.Status, got.QPN != wc.QPN:

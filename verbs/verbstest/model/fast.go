@@ -8,10 +8,10 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Fast registration and mapped memory in the model: a place is reached by the region's key, by the local DMA key in a
-// direction, or by the key of a fast region, which consists of parts of the region while it is registered.
+// Fast registration and DMA mappings in the model. A place has the region's key, the local DMA key of a mapping, or the
+// key of a fast region. A registered fast region consists of parts of the region.
 
-// modelBy is the key by which a place is named.
+// modelBy is the kind of key that a place has.
 type modelBy uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 // modelFast is a fast region.
 type modelFast struct {
 	valid     bool
-	key       uint8 // its low bits: each registration has another
+	key       uint8 // low 8 bits of its key, which each registration changes
 	parts     []modelPlace
 	direction kernel.DMADirection
 	access    verbs.AccessFlags
@@ -36,7 +36,7 @@ func (f *modelFast) size() (n int) {
 	return n
 }
 
-// at is where in the region a byte of the fast one is.
+// at returns the offset in the region of byte i of the fast region.
 func (f *modelFast) at(i int) int {
 	for _, p := range f.parts {
 		if i < p.size {
@@ -47,8 +47,8 @@ func (f *modelFast) at(i int) int {
 	return -1
 }
 
-// register is WRRegMR: the region has to be free, what peers may change its program may too, and the direction of the
-// memory must permit the access of the region.
+// register executes WRRegMR. The fast region must not be registered, remote write and atomic access require local write
+// access, and the direction of the mapping must permit the access.
 func (e *modelEnd) register(to *modelFast) verbs.WCStatus {
 	writes, changes := to.access&verbs.AccessLocalWrite != 0, to.access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0
 	reads := to.access&(verbs.AccessRemoteRead|verbs.AccessRemoteAtomic) != 0
@@ -60,7 +60,8 @@ func (e *modelEnd) register(to *modelFast) verbs.WCStatus {
 	return verbs.WCSuccess
 }
 
-// invalidate revokes a key: the program's own may be that of a region that is free; a peer's is one that it may use.
+// invalidate invalidates a key, and returns false on an error. A program can also invalidate the key of an unregistered
+// region, a peer only the key of a region with remote access.
 func (e *modelEnd) invalidate(key uint8, peer bool) bool {
 	f := &e.fast
 	if f.key != key || peer && (!f.valid || f.access&rig.AllAccess == 0) {
@@ -70,7 +71,7 @@ func (e *modelEnd) invalidate(key uint8, peer bool) bool {
 	return true
 }
 
-// may reports whether the program's own request or receive may use a place.
+// may reports whether a local request or receive is allowed to access a place.
 func (e *modelEnd) may(p *modelPlace, write bool) bool {
 	switch {
 	case p.size == 0:
@@ -86,7 +87,7 @@ func (e *modelEnd) may(p *modelPlace, write bool) bool {
 	return true
 }
 
-// index is where in the region a byte of a place is.
+// index returns the offset in the region of byte i of a place.
 func (e *modelEnd) index(p *modelPlace, i int) int {
 	if p.by == byFast {
 		return e.fast.at(p.from + i)
@@ -94,7 +95,7 @@ func (e *modelEnd) index(p *modelPlace, i int) int {
 	return p.from + i
 }
 
-// read and write are of a place that may be used.
+// read returns the bytes of a place, which must be accessible.
 func (e *modelEnd) read(p *modelPlace) []byte {
 	data := make([]byte, p.size)
 	for i := range data {
@@ -109,8 +110,8 @@ func (e *modelEnd) write(p *modelPlace, from int, data []byte) {
 	}
 }
 
-// together reports whether the bytes of a place are in one piece.
-func (e *modelEnd) together(p *modelPlace) bool {
+// contiguous reports whether the bytes of a place are contiguous.
+func (e *modelEnd) contiguous(p *modelPlace) bool {
 	for i := 1; i < p.size; i++ {
 		if e.index(p, i) != e.index(p, i-1)+1 {
 			return false
@@ -119,35 +120,35 @@ func (e *modelEnd) together(p *modelPlace) bool {
 	return true
 }
 
-// A talker's side of it.
+// Fast registration of the ends of a connection.
 
-// newFast gives an end its fast region.
-func (e *talker) newFast() {
+// newFast allocates the fast region of an end.
+func (e *connEnd) newFast() {
 	var err error
-	e.fast, err = kernel.AllocFastMR(e.pd, kernel.MRTypeSGGaps, talkParts)
+	e.fast, err = kernel.AllocFastMR(e.pd, kernel.MRTypeSGGaps, fastMaxParts)
 	rig.Check(e, err)
 	e.model.fast.key = uint8(e.fast.RKey())
 	e.plan = e.model.fast
 }
 
-const talkParts = 4 // of a fast region
+const fastMaxParts = 4 // maximum number of parts of a fast region
 
-// otherwise now and then names a place by another key than the region's.
-func (e *talker) otherwise(p *modelPlace, own bool) {
+// varyKey changes the key of a place: rarely to the fast region's, or to that of a DMA mapping if the place is local.
+func (e *connEnd) varyKey(p *modelPlace, own bool) {
 	switch {
 	case e.fast == nil || p.size == 0:
 	case e.chance(3) && p.size <= e.plan.size():
 		p.by, p.key, p.from = byFast, e.plan.key, e.random.IntN(e.plan.size()-p.size+1)
 	case own && e.chance(4):
-		p.by, p.direction = byMapping, kernel.DMADirection(e.random.IntN(2)) // or to be written too
+		p.by, p.direction = byMapping, kernel.DMADirection(e.random.IntN(2)) // bidirectional or to the device
 		if e.chance(4) {
 			p.direction = kernel.DMAFromDevice
 		}
 	}
 }
 
-// nameOf is the SGE of a place that is not named by the region's key.
-func (e *talker) nameOf(p *modelPlace) verbs.SGE {
+// sgeByKey returns the SGE of a place that does not have the region's key.
+func (e *connEnd) sgeByKey(p *modelPlace) verbs.SGE {
 	if p.by == byFast {
 		key := verbs.LKey(uint32(e.fast.LKey())&^0xFF | uint32(p.key))
 		return verbs.SGE{Addr: e.fast.IOVA() + uint64(p.from), Length: uint32(p.size), LKey: key}
@@ -156,13 +157,13 @@ func (e *talker) nameOf(p *modelPlace) verbs.SGE {
 	return verbs.SGE{Addr: uint64(addr), Length: uint32(p.size), LKey: kernel.LocalDMALKey}
 }
 
-// registration is a request that registers the fast region of parts of the region, in a batch the only one: its list is
-// the card's until it completes.
-func (e *talker) registration(t *modelTask) verbs.SendWR {
+// registration returns a request that registers parts of the region as the fast region. A batch contains at most one,
+// since the card uses its list until it completes.
+func (e *connEnd) registration(t *modelTask) verbs.SendWR {
 	list, f := []kernel.SG(nil), modelFast{key: uint8(verbs.IncRKey(e.fast.RKey()))}
-	for range 1 + e.random.IntN(talkParts) {
-		size := 1 + e.random.IntN(talkMost/2)
-		part := modelPlace{from: e.random.IntN(talkRegion - size + 1), size: size}
+	for range 1 + e.random.IntN(fastMaxParts) {
+		size := 1 + e.random.IntN(connMaxMessage/2)
+		part := modelPlace{from: e.random.IntN(connRegion - size + 1), size: size}
 		f.parts = append(f.parts, part)
 		list = append(list, kernel.SG{Memory: e.mr.Bytes()[part.from:][:size]})
 	}
@@ -176,15 +177,15 @@ func (e *talker) registration(t *modelTask) verbs.SendWR {
 	kernel.DMAMapSG(e.ctx, list, f.direction)
 	n, _, err := kernel.MapSG(e.fast, list, 0, 0)
 	if e.want("MapSG", err, 0); n != len(list) {
-		e.part("%d of %d entries fit", n, len(list))
+		e.differ("%d of %d entries fit", n, len(list))
 	}
 	kernel.UpdateFastRegKey(e.fast, f.key)
 	e.plan, t.reg = f, &f
 	return verbs.SendWR{ID: t.own.id, Opcode: verbs.WRRegMR, Flags: verbs.SendSignaled, Reg: &verbs.RegMR{MR: e.fast, Key: e.fast.RKey(), Access: f.access}}
 }
 
-// fastTask is a registration or an invalidation; false if the end has none to make.
-func (e *talker) fastTask(to *talker, registered *bool) (t modelTask, wr verbs.SendWR, some bool) {
+// fastTask returns a registration or an invalidation, or false if the end makes none.
+func (e *connEnd) fastTask(to *connEnd, registered *bool) (t modelTask, wr verbs.SendWR, some bool) {
 	if e.fast == nil || to.fast == nil || !e.chance(3) {
 		return t, wr, false
 	}
@@ -206,8 +207,8 @@ func (e *talker) fastTask(to *talker, registered *bool) (t modelTask, wr verbs.S
 	return t, wr, true
 }
 
-// likelyKey is that of the last registration most of the time.
-func (e *talker) likelyKey() uint8 {
+// likelyKey returns the key of the last registration, rarely an invalid one.
+func (e *connEnd) likelyKey() uint8 {
 	if e.chance(10) {
 		return e.plan.key + 1
 	}

@@ -35,7 +35,7 @@ func (s *side) createMR() {
 	s.note(s, "create MR %#x of %d bytes, access %d", mr.LKey(), length, access)
 }
 
-// newMR makes a region in the program's memory, where that can be.
+// newMR creates a region: in memory of the program (if the Provider supports that) or of the Provider.
 func (s *side) newMR(pd *playedPD, length int, base uint64, access verbs.AccessFlags) (*verbs.MR, error) {
 	if s.chance(2) {
 		mr, err := pd.RegMRIOVA(make([]byte, length), base, access)
@@ -46,7 +46,7 @@ func (s *side) newMR(pd *playedPD, length int, base uint64, access verbs.AccessF
 	return pd.AllocMRIOVA(length, base, access)
 }
 
-// base is the first address of a region: often 0, sometimes the highest that can be.
+// base returns the first address of a region: often 0, sometimes the highest valid one.
 func (d dice) base(length int) uint64 {
 	switch d.random.IntN(4) {
 	case 0:
@@ -57,7 +57,7 @@ func (d dice) base(length int) uint64 {
 	return 0
 }
 
-// reregMR changes a region, while no request that has been posted is to be sent.
+// reregMR reregisters a region, unless an unsent request exists.
 func (s *side) reregMR() {
 	m, pd := one(s, s.mrs), s.dice().likelyPD()
 	if m == nil || pd == nil || slices.ContainsFunc(s.qps, func(q *playedQP) bool { return len(q.model.sends) > 0 }) {
@@ -81,7 +81,7 @@ func (s *side) reregMR() {
 	}
 }
 
-// reregistered makes the change in the model.
+// reregistered applies a reregistration to the model.
 func (s *side) reregistered(m *playedMR, pd *playedPD, attr *verbs.ReregAttr, flags verbs.ReregFlags) {
 	if flags&verbs.ReregChangeTranslation != 0 {
 		m.model.newMemory(len(attr.Memory))
@@ -98,7 +98,7 @@ func (s *side) reregistered(m *playedMR, pd *playedPD, attr *verbs.ReregAttr, fl
 	}
 }
 
-// fill writes to both memories.
+// fill writes random bytes to the region's memory and the model's.
 func (s *side) fill(m *playedMR, from, n int) {
 	into := m.model.memory[from:][:n]
 	value := s.random.Uint64()

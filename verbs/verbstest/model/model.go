@@ -6,39 +6,38 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// The model is what cards mean, as small as it can be said: queues are lists, a packet arrives when
-// it is sent, and a request takes effect when it is posted. It is written from the
-// specification (IBA volume 1, chapters 9 to 11; the manual pages of libibverbs; rdmavt for groups),
-// and knows nothing of a Provider. Run holds a Provider to it.
+// The model is a minimal implementation of the semantics of cards: queues are lists, a packet arrives when it is sent,
+// and a request takes effect when it is posted. It follows the specification (IBA volume 1, chapters 9 to 11; the
+// manual pages of libibverbs; rdmavt for groups), and is independent of the Provider that Run compares with it.
 //
 //	wr.go          requests: the checks of a post, and those of the card
-//	state.go       states of a queue pair, modify, flushing
-//	send.go        a request is carried out: checks, gather, packet
-//	recv.go        a packet arrives: queue pair or group, checks, scatter
+// state.go states of a queue pair, modify, flush
+// send.go execution of a request: checks, gather, packet
+// recv.go arrival of a packet: queue pair or group, checks, scatter
 //	srq.go         shared receive queues
 //	cq.go          completions, overrun, poll
-//	connection.go  what requests of a connection do at both ends
+// connection.go effect of a connection's requests at both ends
 //
-// Where the specification leaves an order open, the model chooses one, and documents it.
+// Where the specification defines no order, the model has one, which its comments state.
 
 const (
-	grhLen      = 40 // bytes in front of a message, in the memory of a receive
-	defaultHops = 64 // the hop limit of an address handle that names none
+	grhLen      = 40 // bytes before a message in the memory of a receive
+	defaultHops = 64 // hop limit of an address handle with hop limit 0
 )
 
-// modelWorld is the cards that reach each other. Each has one program.
+// modelWorld contains the cards of a network. Each has one program.
 type modelWorld struct {
 	cards []*modelCard
 	mtu   int // bytes of payload
 
-	// Of the step in hand.
-	failed   []*modelQP // by an overrun: to be flushed
+	// State of the current step:
+	failed   []*modelQP // queue pairs that an overrun failed, and that have not been flushed
 	arrivals []modelArrival
 	wave     int // see modelWC
 	overran  bool
 }
 
-// modelCard is a card, with its program's objects.
+// modelCard is a card with its program's objects.
 type modelCard struct {
 	world  *modelWorld
 	mac    verbs.MAC
@@ -50,7 +49,7 @@ type modelCard struct {
 	drops  map[string]uint64 // packets that were not delivered, by reason
 }
 
-// modelEvent is an event that the program has not read: each waits once.
+// modelEvent is an unread event. The same event is queued once.
 type modelEvent struct {
 	kind verbs.EventType
 	cq   *modelCQ
@@ -58,7 +57,7 @@ type modelEvent struct {
 	qp   *modelQP
 }
 
-// modelPD counts the objects in it.
+// modelPD is a protection domain with the number of its objects.
 type modelPD struct{ users int }
 
 // modelMR is a memory region.
@@ -67,11 +66,11 @@ type modelMR struct {
 	lkey    verbs.LKey
 	base    uint64 // its first address
 	memory  []byte
-	unknown []bool // bytes of memory that hold a GRH of this step, or a copy of one: settle reads them from the Provider
-	write   bool   // receives may write here
+	unknown []bool // bytes of memory that contain a GRH of this step, or a copy of one; finishStep reads them from the Provider
+	write   bool   // has local write access
 }
 
-// newMemory gives the region new memory, all of which is known.
+// newMemory replaces the region's memory by zeros.
 func (m *modelMR) newMemory(length int) {
 	m.memory, m.unknown = make([]byte, length), make([]bool, length)
 }
@@ -84,7 +83,7 @@ type modelAH struct {
 	closed bool
 }
 
-// modelGroup is a group of a card: queue pairs in the order in which they were attached.
+// modelGroup is a multicast group of a card: its queue pairs in the order of attachment.
 type modelGroup struct {
 	mlid    verbs.MLID
 	members []*modelQP
@@ -96,23 +95,23 @@ type modelQP struct {
 	pd             *modelPD
 	number         verbs.QPN
 	sendCQ, recvCQ *modelCQ
-	srq            *modelSRQ // nil: it has a receive queue of its own
+	srq            *modelSRQ // nil if the queue pair has its own receive queue
 	cap            verbs.QPCap
 	sigAll, block  bool // sq_sig_all; IBV_QP_CREATE_BLOCK_SELF_MCAST_LB
-	groups         int  // that it is attached to
+	groups         int  // number of groups that it is attached to
 
 	state verbs.QPState
 	qkey  verbs.QKey
 	port  uint8
 	psn   verbs.PSN // of the next packet
 
-	sends []*modelSend // that the card has not carried out
-	recvs []*modelRecv // that no packet has taken
-	// Completions that have not been polled. Their requests still occupy a slot.
+	sends []*modelSend // not executed by the card
+	recvs []*modelRecv // not consumed by a packet
+	// Unpolled completions. Their requests still occupy a slot.
 	sendsDone, recvsDone int
 }
 
-// newModelQP makes a queue pair, in RESET.
+// newModelQP creates a queue pair in RESET.
 func newModelQP(card *modelCard, pd *modelPD, init modelQP) *modelQP {
 	q := &init
 	q.card, q.pd = card, pd
@@ -126,7 +125,7 @@ func newModelQP(card *modelCard, pd *modelPD, init modelQP) *modelQP {
 	return q
 }
 
-// close destroys the queue pair, if nothing holds it: its requests and completions are gone.
+// close destroys the queue pair with its requests and completions, or returns false if it is attached to a group.
 func (q *modelQP) close() bool {
 	if q.groups > 0 {
 		return false
@@ -145,15 +144,15 @@ func (q *modelQP) close() bool {
 	return true
 }
 
-// empty drops all requests, and the completions that wait.
+// empty discards all requests and unpolled completions.
 func (q *modelQP) empty() {
 	q.sends, q.recvs, q.sendsDone, q.recvsDone = nil, nil, 0, 0
 	q.sendCQ.forget(q)
 	q.recvCQ.forget(q)
 }
 
-// attach makes the queue pair receive messages to a group. It refuses RESET, an invalid group, and
-// a second MLID of an MGID; attaching again changes nothing.
+// attach attaches the queue pair to a group. It returns false in RESET, for an invalid group, and for a second MLID of
+// an MGID. A second attachment has no effect.
 func (q *modelQP) attach(mgid verbs.GID, mlid verbs.MLID) bool {
 	group := q.card.groups[mgid]
 	switch {
@@ -170,8 +169,8 @@ func (q *modelQP) attach(mgid verbs.GID, mlid verbs.MLID) bool {
 	return true
 }
 
-// detach undoes attach. It refuses RESET, unless the queue pair cannot leave it, and a group that is not
-// attached with this MLID.
+// detach detaches the queue pair. It returns false for a group that is not attached with this MLID, and in RESET unless
+// an overrun CQ keeps the queue pair there.
 func (q *modelQP) detach(mgid verbs.GID, mlid verbs.MLID) bool {
 	group := q.card.groups[mgid]
 	if q.state == verbs.QPStateReset && !q.overrun() || group == nil || group.mlid != mlid || !group.has(q) {

@@ -10,7 +10,7 @@ import (
 
 // Steps that change and query queue pairs.
 
-// qkey is one of two, so that most messages have the right one.
+// qkey returns TestQKey most of the time, so that most messages have the right one.
 func (d dice) qkey() verbs.QKey {
 	if d.chance(12) {
 		return rig.TestQKey + 1
@@ -18,7 +18,7 @@ func (d dice) qkey() verbs.QKey {
 	return rig.TestQKey
 }
 
-// advance makes the change towards RTS.
+// advance changes a queue pair to the next state towards RTS.
 func (s *side) advance() {
 	if q := one(s, s.qps); q != nil && !q.closed {
 		s.advanceQP(q)
@@ -46,7 +46,7 @@ var modelBits = []verbs.QPAttrMask{
 	verbs.QPAttrQKey, verbs.QPAttrSQPSN, verbs.QPAttrCap, 1 << 3, 1 << 31,
 }
 
-// modify changes to any state, with the attributes that it needs, more or fewer.
+// modify changes a queue pair to any state, with the required attributes, sometimes with more or fewer.
 func (s *side) modify() {
 	q := one(s, s.qps)
 	if q == nil {
@@ -54,7 +54,7 @@ func (s *side) modify() {
 	}
 	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.dice().qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF, EnSQDAsyncNotify: s.chance(2)}
 	if s.chance(2) {
-		attr.State = verbs.QPStateSQD // from RTS: it takes a while to be left
+		attr.State = verbs.QPStateSQD // SQD is reached from RTS only
 	}
 	change := modelChanges[[2]verbs.QPState{q.model.state, attr.State}]
 	mask := verbs.QPAttrState | change.required
@@ -82,8 +82,8 @@ func (d dice) spoilAttr(attr *verbs.QPAttr) {
 	}
 }
 
-// given is what modify gives back in a state: the attributes in the mask as they are now.
-func given(attr verbs.QPAttr, mask verbs.QPAttrMask, state verbs.QPState) verbs.QPAttr {
+// expectedAttr returns the attributes that modify returns in a state: those in the mask with their current values.
+func expectedAttr(attr verbs.QPAttr, mask verbs.QPAttrMask, state verbs.QPState) verbs.QPAttr {
 	if mask&verbs.QPAttrState != 0 {
 		attr.State = state
 	}
@@ -106,11 +106,11 @@ func (s *side) change(q *playedQP, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 	at := q.model.state
 	if ok {
 		s.seen["state "+at.String()]++
-		s.settle(q)
+		s.finishStep(q)
 	}
-	// What waited may fail at once: then the state is another by now.
-	if !ok && now != attr || ok && now != given(attr, mask, at) && now != given(attr, mask, q.model.state) {
-		s.part("modify gives %+v, the model has %+v", now, given(attr, mask, at))
+	// Waiting requests may fail immediately and change the state.
+	if !ok && now != attr || ok && now != expectedAttr(attr, mask, at) && now != expectedAttr(attr, mask, q.model.state) {
+		s.differ("modify returned %+v, the model has %+v", now, expectedAttr(attr, mask, at))
 	}
 }
 
@@ -133,6 +133,6 @@ func (s *side) compareQP(q *playedQP) {
 	m := q.model
 	s.seen["state "+m.state.String()]++
 	if attr.State != m.state || attr.CurState != m.state || attr.QKey != m.qkey || attr.Port != m.port || attr.SQPSN != m.psn {
-		s.part("query: %+v, the model has %v, Q_Key %v, port %d, PSN %v", attr, m.state, m.qkey, m.port, m.psn)
+		s.differ("query: %+v, the model has %v, Q_Key %v, port %d, PSN %v", attr, m.state, m.qkey, m.port, m.psn)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Steps that make and destroy PDs, CQs and queue pairs, up to a few of each kind.
+// Steps that create and destroy PDs, CQs and queue pairs, up to a few of each kind.
 const (
 	fewPDs, fewMRs, fewCQs, fewAHs, fewQPs = 3, 8, 6, 12, 7
 
-	bigCQ = 256 // has room for all that these queue pairs can have outstanding
+	bigCQ = 256 // more than all requests that these queue pairs can have outstanding
 )
 
 func (s *side) createPD() {
@@ -27,7 +27,7 @@ func (s *side) createPD() {
 	s.note(s, "AllocPD")
 }
 
-// likelyPD is the oldest most of the time: objects of one PD work together.
+// likelyPD returns the oldest PD most of the time, since objects of the same PD can be used together.
 func (d dice) likelyPD() *playedPD {
 	if len(d.pds) > 0 && !d.chance(5) {
 		return d.pds[0]
@@ -35,7 +35,7 @@ func (d dice) likelyPD() *playedPD {
 	return one(d.side, d.pds)
 }
 
-// closePD also closes one that has been closed.
+// closePD closes a PD twice. The second call must fail.
 func (s *side) closePD() {
 	pd := one(s, s.pds)
 	if pd == nil || pd.model.users == 0 && len(s.pds) == 1 {
@@ -66,7 +66,7 @@ func (s *side) createCQOf(n int) {
 	cq, err := s.ctx.CreateCQ(n)
 	s.want("create CQ", err, 0)
 	if cq.Capacity() < n {
-		s.part("a CQ of %d has room for %d", n, cq.Capacity())
+		s.differ("a CQ of %d entries has capacity %d", n, cq.Capacity())
 	}
 	s.cqs = append(s.cqs, &playedCQ{CQ: cq, model: &modelCQ{card: s.card, capacity: cq.Capacity()}, big: n == bigCQ})
 	s.note(s, "create CQ of %d", n)
@@ -74,11 +74,11 @@ func (s *side) createCQOf(n int) {
 
 func (s *side) closeCQ() {
 	if c := one(s, s.cqs); c != nil {
-		s.closeThatCQ(c)
+		s.closePlayedCQ(c)
 	}
 }
 
-func (s *side) closeThatCQ(c *playedCQ) {
+func (s *side) closePlayedCQ(c *playedCQ) {
 	s.note(s, "close %s", c)
 	switch {
 	case c.closed:
@@ -97,7 +97,7 @@ func (c *playedCQ) String() string {
 	return fmt.Sprintf("CQ of %d with %d users, %d entries", c.model.capacity, c.model.users, len(c.model.entries))
 }
 
-// liveCQ is a CQ that has not been closed; nil if chance gives one that has.
+// liveCQ returns a random CQ, or nil if it is closed.
 func (d dice) liveCQ() *playedCQ {
 	if c := one(d.side, d.cqs); c != nil && !c.closed {
 		return c
@@ -111,7 +111,7 @@ func (s *side) createQP() {
 		return
 	}
 	if !sends.big && !recvs.big {
-		recvs = sends // an overrun of one cannot overrun another
+		recvs = sends // so that the overrun of one CQ does not cause that of another
 	}
 	small := func(n int) uint32 { return uint32(s.random.IntN(n + 1)) }
 	init := &verbs.QPInitAttr{
@@ -131,10 +131,10 @@ func (s *side) createQP() {
 	_, granted, err := qp.Query()
 	s.want("query QP", err, 0)
 	if srq != nil {
-		init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE = 0, 0 // they do not count
+		init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE = 0, 0 // ignored with an SRQ
 	}
 	if !covers(granted.Cap, init.Cap) || s.card.qps[qp.Number()] != nil || qp.Number() < 2 {
-		s.part("create QP: %+v asked for, number %v and %+v granted", init.Cap, qp.Number(), granted.Cap)
+		s.differ("create QP: requested %+v, granted number %v and %+v", init.Cap, qp.Number(), granted.Cap)
 	}
 	model := newModelQP(s.card, pd.model, modelQP{
 		number: qp.Number(), sendCQ: sends.model, recvCQ: recvs.model, srq: srq, cap: granted.Cap, sigAll: init.SQSigAll, block: init.BlockSelfMcastLB,
@@ -149,29 +149,29 @@ func covers(granted, asked verbs.QPCap) bool {
 		granted.MaxSendSGE >= asked.MaxSendSGE && granted.MaxRecvSGE >= asked.MaxRecvSGE && granted.MaxInlineData >= asked.MaxInlineData
 }
 
-// refuseQP requests invalid queue pairs.
+// refuseQP creates queue pairs with invalid attributes.
 func (s *side) refuseQP() {
 	pd, cq := one(s, s.pds), s.dice().liveCQ()
 	if pd == nil || cq == nil {
 		return
 	}
 	s.note(s, "create QP, bad")
-	ask := func(what string, want unix.Errno, spoil func(a *verbs.QPInitAttr)) {
+	refuse := func(what string, want unix.Errno, spoil func(a *verbs.QPInitAttr)) {
 		init := &verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq.CQ, RecvCQ: cq.CQ}
 		spoil(init)
 		_, err := pd.CreateQP(init)
 		s.want(what, err, want)
 	}
-	ask("QP without a CQ", unix.EINVAL, func(a *verbs.QPInitAttr) { a.RecvCQ = nil })
-	ask("QP of an unknown type", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = 77 })
-	ask("QP of raw packets", unix.EOPNOTSUPP, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRawPacket })
-	ask("XRC target of a PD", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCRecv })
-	ask("QP too large", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = 1 << 30 })
-	ask("QP with too many SGEs", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxRecvSGE = 1 << 28 })
+	refuse("QP without a CQ", unix.EINVAL, func(a *verbs.QPInitAttr) { a.RecvCQ = nil })
+	refuse("QP of an unknown type", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = 77 })
+	refuse("QP of raw packets", unix.EOPNOTSUPP, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRawPacket })
+	refuse("XRC target of a PD", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCRecv })
+	refuse("QP too large", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = 1 << 30 })
+	refuse("QP with too many SGEs", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxRecvSGE = 1 << 28 })
 }
 
-// weed closes what hangs on a CQ in error, and the CQ: nothing more comes of them.
-func (s *side) weed() {
+// closeOverrun closes overrun CQs and their queue pairs, which can no longer be used.
+func (s *side) closeOverrun() {
 	for _, q := range slices.Clone(s.qps) {
 		if q.closed || !q.model.overrun() {
 			continue
@@ -181,22 +181,22 @@ func (s *side) weed() {
 				s.wantIf("detach", q.DetachMcast(mgid, group.mlid), q.model.detach(mgid, group.mlid))
 			}
 		}
-		s.closeThat(q)
+		s.closePlayedQP(q)
 	}
 	for _, c := range slices.Clone(s.cqs) {
 		if c.model.overrun {
-			s.closeThatCQ(c)
+			s.closePlayedCQ(c)
 		}
 	}
 }
 
 func (s *side) closeQP() {
 	if q := one(s, s.qps); q != nil {
-		s.closeThat(q)
+		s.closePlayedQP(q)
 	}
 }
 
-func (s *side) closeThat(q *playedQP) {
+func (s *side) closePlayedQP(q *playedQP) {
 	s.note(s, "close %s, closed %t, in %d groups", q, q.closed, q.model.groups)
 	switch err := q.Close(); {
 	case q.closed:

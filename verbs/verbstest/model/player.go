@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// player takes steps with a pair and with the model.
+// player executes steps with a pair of Providers and with the model.
 type player struct {
 	testing.TB
 	source *rand.PCG
@@ -23,21 +23,21 @@ type player struct {
 	seen   tallies
 	ids    uint64 // of requests
 	bytes  map[*modelMR][]byte
-	talk   *talk
+	conn   *connection
 }
 
-// side is a program: its objects of the Provider and of the model. Objects that have been closed
-// are kept for a while, to be used again, which must be refused.
+// side is a program with its objects of the Provider and of the model. Closed objects are kept for a while. Calls that
+// use them must fail.
 type side struct {
 	*player
 	name    string
 	end     rig.End
 	ctx     *verbs.Context
 	card    *modelCard
-	beacon  *beacon
-	before  map[string]uint64 // drops of the card
-	counted map[string]uint64 // drops in the tallies
-	xrc     *xrcTalk          // of which it has the initiator
+	barrier *barrier
+	before  map[string]uint64 // drop counters of the card at the start
+	counted map[string]uint64 // drops that the tallies include
+	xrc     *xrcConnection    // the XRC connection whose initiator is at this side
 
 	pds  []*playedPD
 	mrs  []*playedMR
@@ -61,7 +61,7 @@ type (
 	playedCQ struct {
 		*verbs.CQ
 		model  *modelCQ
-		big    bool // it never overruns
+		big    bool // too large to be overrun
 		closed bool
 	}
 	playedAH struct {
@@ -87,13 +87,13 @@ func newPlayer(t testing.TB, pair rig.Pair, seen tallies) *player {
 		p.world.cards = append(p.world.cards, s.card)
 	}
 	a, b := p.sides[0], p.sides[1]
-	a.beacon, b.beacon = newBeacon(a), newBeacon(b)
-	a.beacon.aim(b)
-	b.beacon.aim(a)
-	p.talk = newTalk(p)
-	a.xrc, b.xrc = newXRCTalk(a, b), newXRCTalk(b, a)
+	a.barrier, b.barrier = newBarrier(a), newBarrier(b)
+	a.barrier.connect(b)
+	b.barrier.connect(a)
+	p.conn = newConnection(p)
+	a.xrc, b.xrc = newXRCConnection(a, b), newXRCConnection(b, a)
 	for _, s := range p.sides {
-		s.furnish()
+		s.createObjects()
 	}
 	return p
 }
@@ -103,8 +103,8 @@ func (p *player) play(seed uint64, step int) (found *difference) {
 	p.source.Seed(seed, uint64(step))
 	p.step = step
 	defer func() {
-		if parted, is := recover().(parting); is {
-			found = &difference{step, string(parted), p.log}
+		if diverged, is := recover().(divergence); is {
+			found = &difference{step, string(diverged), p.log}
 		}
 	}()
 	p.world.arrivals, p.world.overran = p.world.arrivals[:0], false

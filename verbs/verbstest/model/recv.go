@@ -10,8 +10,8 @@ import (
 type modelArrival struct {
 	card   *modelCard
 	packet *modelPacket
-	pieces []modelPiece // the request's; the GRH is in the first 40 bytes of them
-	length int          // with the GRH
+	pieces []modelPiece // memory of the request; the first 40 bytes contain the GRH
+	length int          // including the GRH
 }
 
 // receive delivers a packet to a queue pair. A packet to an unknown queue pair is lost.
@@ -21,8 +21,8 @@ func (c *modelCard) receive(p *modelPacket) {
 	}
 }
 
-// receiveGroup takes a packet to the members of its group, a copy each, in the order in which they
-// were attached. (The specification has no order.) A packet to a group is to QP 0xFFFFFF.
+// receiveGroup delivers a packet to the members of its group in the order of attachment (the specification defines
+// none). The destination QP of packets to groups is 0xFFFFFF.
 func (c *modelCard) receiveGroup(p *modelPacket) {
 	group := c.groups[p.route.DGID]
 	if group == nil || p.qpn != verbs.MulticastQPN {
@@ -37,8 +37,8 @@ func (c *modelCard) receiveGroup(p *modelPacket) {
 	}
 }
 
-// receive takes a packet, if the queue pair receives, the Q_Key is its own, and there is a request
-// with room. Else the packet is dropped, and nothing has changed.
+// receive stores a packet if the queue pair can receive, the Q_Key matches, and the next receive is large enough.
+// Otherwise it drops the packet without another effect.
 func (q *modelQP) receive(p *modelPacket) {
 	drops := q.card.drops
 	switch {
@@ -51,13 +51,13 @@ func (q *modelQP) receive(p *modelPacket) {
 	case lengthOf(q.nextRecv().sges) < grhLen+len(p.payload.bytes):
 		drops["no_room"]++
 	default:
-		q.take(p, q.takeRecv())
+		q.store(p, q.dequeueRecv())
 	}
 }
 
-// take writes a packet into the memory of a request. Memory that it may not use fails the request
-// and the queue pair, which goes to ERR.
-func (q *modelQP) take(p *modelPacket, r *modelRecv) {
+// store writes a packet to the memory of a receive. If the memory is not accessible, the request fails and the queue
+// pair changes to ERR.
+func (q *modelQP) store(p *modelPacket, r *modelRecv) {
 	pd := q.pd
 	if q.srq != nil {
 		pd = q.srq.pd
@@ -77,7 +77,7 @@ func (q *modelQP) take(p *modelPacket, r *modelRecv) {
 	}
 }
 
-// scatterModel writes a payload into memory, behind 40 bytes for the GRH, which the model does not know.
+// scatterModel writes a payload to memory after the 40 bytes of the GRH, which the model does not know.
 func scatterModel(pieces []modelPiece, data payload) {
 	grh := grhLen
 	for _, piece := range pieces {
@@ -93,7 +93,7 @@ func scatterModel(pieces []modelPiece, data payload) {
 	}
 }
 
-// received is the completion of a message.
+// received returns the completion of a message.
 func (q *modelQP) received(p *modelPacket, r *modelRecv) modelWC {
 	wc := verbs.WC{
 		ID: r.id, Opcode: verbs.WCRecv, ByteLen: uint32(grhLen + len(p.payload.bytes)), SrcQP: p.from.number,
@@ -110,15 +110,15 @@ func (q *modelQP) received(p *modelPacket, r *modelRecv) modelWC {
 	return modelWC{WC: wc}
 }
 
-// completeRecv completes a receive request; false if the CQ did not take that.
+// completeRecv completes a receive request, and returns false if the CQ is overrun.
 func (q *modelQP) completeRecv(wc modelWC) bool {
 	q.recvsDone++
 	wc.qp, wc.QPN = q, q.number
 	return q.recvCQ.add(wc)
 }
 
-// fail moves a queue pair to ERR, unless it is there, or in RESET, from which ERR cannot be reached.
-// With an event, if no completion contains the cause.
+// fail moves a queue pair to ERR, except from RESET. With fatal it queues an event, for errors that no completion
+// reports.
 func (q *modelQP) fail(fatal bool) {
 	if q.state == verbs.QPStateErr || q.state == verbs.QPStateReset {
 		return

@@ -6,12 +6,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// dice choose a side's requests at random: mostly valid, with occasional errors in each part.
+// dice chooses a side's requests at random: mostly valid, with occasional errors in each part.
 type dice struct{ *side }
 
 func (s *side) dice() dice { return dice{s} }
 
-const rarely = 40 // once in so many
+const rarely = 40 // argument of chance for rare choices
 
 func (d dice) sendRequest(q *playedQP) (*modelSend, verbs.SendWR) {
 	d.ids++
@@ -35,20 +35,21 @@ func (d dice) sendRequest(q *playedQP) (*modelSend, verbs.SendWR) {
 	return r, wr
 }
 
-// target is a queue pair behind an address, a group's number, or the number of none.
+// target returns the number of a queue pair with this address, the multicast number for a group, or rarely an unused
+// number.
 func (d dice) target(at verbs.GID) verbs.QPN {
 	if at.IsMulticast() {
 		return verbs.MulticastQPN
 	}
 	for _, to := range d.sides {
 		if q := one(d.side, to.qps); q != nil && to.card.own[at] && !d.chance(rarely) {
-			return q.model.number // it may be closed
+			return q.model.number // the queue pair may be closed
 		}
 	}
 	return verbs.QPN(d.random.Uint32())&0xFFFF + 2
 }
 
-// handle is an address handle, most of the time a live one of the same PD.
+// handle returns an address handle, mostly an open one of the same PD.
 func (d dice) handle(q *playedQP) *playedAH {
 	for range 6 {
 		if a := one(d.side, d.ahs); a != nil && a.model.pd == q.model.pd && !a.model.closed {
@@ -58,7 +59,7 @@ func (d dice) handle(q *playedQP) *playedAH {
 	return one(d.side, d.ahs)
 }
 
-// content gives a request its data: inline, or a list.
+// content sets the data of a request: inline data or an SGE list.
 func (d dice) content(q *playedQP, r *modelSend) {
 	length := d.length()
 	if d.chance(6) && q.model.cap.MaxInlineData > 0 {
@@ -72,10 +73,10 @@ func (d dice) content(q *playedQP, r *modelSend) {
 			return
 		}
 	}
-	r.sges = d.cut(q, length, int(q.model.cap.MaxSendSGE))
+	r.sges = d.sendPieces(q, length, int(q.model.cap.MaxSendSGE))
 }
 
-// length is that of a message: most are short.
+// length returns the length of a message. Most are short.
 func (d dice) length() int {
 	switch d.random.IntN(20) {
 	case 0:
@@ -88,10 +89,10 @@ func (d dice) length() int {
 	return d.random.IntN(200)
 }
 
-// recvPieces are the memory of a receive: most have room for a short message.
+// recvPieces returns the SGEs of a receive. Most are large enough for a short message.
 func (d dice) recvPieces(pd *modelPD, most int) []verbs.SGE {
 	length := grhLen + 200
-	switch d.random.IntN(100) { // one that is too small holds up those behind it
+	switch d.random.IntN(100) { // a receive that is too small blocks the later ones
 	case 0:
 		length = d.random.IntN(grhLen + 10)
 	case 1, 2, 3:
@@ -105,21 +106,21 @@ func (d dice) recvPieces(pd *modelPD, most int) []verbs.SGE {
 			list = append(list, m)
 		}
 	}
-	return d.spoilSGEs(d.lay(d.inPD(pd, list), length, most))
+	return d.spoilSGEs(d.split(d.inPD(pd, list), length, most))
 }
 
-// cut lays out data that is sent, also of regions that receives write to.
-func (d dice) cut(q *playedQP, length, most int) []verbs.SGE {
+// sendPieces returns the SGEs of a send, also in regions that receives write to.
+func (d dice) sendPieces(q *playedQP, length, most int) []verbs.SGE {
 	var list []*playedMR
 	for _, m := range d.mrs {
 		if !m.closed {
 			list = append(list, m)
 		}
 	}
-	return d.spoilSGEs(d.lay(d.inPD(q.model.pd, list), length, most))
+	return d.spoilSGEs(d.split(d.inPD(q.model.pd, list), length, most))
 }
 
-// inPD are the regions of a PD; now and then, or if there are none, all.
+// inPD returns the regions of a PD. It returns all regions if the PD has none, and rarely otherwise.
 func (d dice) inPD(pd *modelPD, list []*playedMR) (own []*playedMR) {
 	for _, m := range list {
 		if m.model.pd == pd {
@@ -132,8 +133,8 @@ func (d dice) inPD(pd *modelPD, list []*playedMR) (own []*playedMR) {
 	return own
 }
 
-// lay takes a piece of a region that is long enough, and cuts it. The pieces do not overlap.
-func (d dice) lay(list []*playedMR, length, most int) (sges []verbs.SGE) {
+// split chooses a part of a region and divides it into at most most SGEs, which do not overlap.
+func (d dice) split(list []*playedMR, length, most int) (sges []verbs.SGE) {
 	m := one(d.side, list)
 	for range 3 {
 		if m != nil && len(m.model.memory) < length {
@@ -155,7 +156,7 @@ func (d dice) lay(list []*playedMR, length, most int) (sges []verbs.SGE) {
 	return sges
 }
 
-// spoilSGEs now and then changes a key, an address or a length, or adds a piece.
+// spoilSGEs rarely changes a key, an address or a length, or appends SGEs.
 func (d dice) spoilSGEs(sges []verbs.SGE) []verbs.SGE {
 	if len(sges) == 0 || !d.chance(rarely) {
 		return sges
@@ -165,7 +166,7 @@ func (d dice) spoilSGEs(sges []verbs.SGE) []verbs.SGE {
 	case 0:
 		at.LKey = verbs.LKey(d.random.Uint32())
 	case 1:
-		at.LKey, at.Length = verbs.LKey(d.random.Uint32()), 0 // no bytes need no key
+		at.LKey, at.Length = verbs.LKey(d.random.Uint32()), 0 // an empty SGE needs no valid key
 	case 2:
 		at.Addr = 1<<64 - 1
 	case 3:
@@ -173,7 +174,7 @@ func (d dice) spoilSGEs(sges []verbs.SGE) []verbs.SGE {
 	case 4:
 		at.LKey ^= 1 << (d.random.IntN(32))
 	case 5:
-		at.LKey = one(d.side, d.mrs).model.lkey // it may be closed, another PD's, or read only
+		at.LKey = one(d.side, d.mrs).model.lkey // the region may be closed, read-only or of another PD
 	case 6:
 		return append(sges, make([]verbs.SGE, 16)...)
 	}

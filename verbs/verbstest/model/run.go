@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	lifeSteps   = 5000 // of a pair; then another begins with a fresh one
+	lifeSteps   = 5000 // steps with a pair, before a new one is created
 	shrinkTries = 400
 	shrinkTime  = time.Minute
-	shownSteps  = 30 // of those that led to a difference
+	shownSteps  = 30 // logged steps in the report of a difference
 	shownText   = 400
 )
 
-// Run takes so many random steps with a Provider and with the model, and compares after each:
-// every error, every completion, every byte of memory. The steps are verbs calls of two programs, with
-// arguments good and bad. newPair is Run's; it is asked for a fresh pair every few thousand steps.
+// Run executes random steps with a Provider and with the model, and compares errors, completions and memory after each.
+// The steps are verbs calls of two programs with valid and invalid arguments. Run calls newPair for a new pair every
+// few thousand steps.
 //
-// A difference is reported with the seed, and with the fewest steps that still lead to it. The seed
-// decides every step, so Run with the same one repeats it.
+// Run reports a difference with the seed and the fewest steps that reproduce it. The seed determines all steps, so that
+// Run with the same seed repeats them.
 func Run(t *testing.T, newPair func(t *testing.T) rig.Pair, seed uint64, steps int) {
 	t.Helper()
 	t.Logf("seed %d, %d steps", seed, steps)
@@ -50,8 +50,8 @@ func numbers(n int) (list []int) {
 	return list
 }
 
-// modelLife is the steps with one pair. A step is determined by the seed, its number, and what
-// there is: so steps can be left out, and the others still are steps.
+// modelLife contains the steps with one pair. The seed, the number of the step and the existing objects determine a
+// step, so that steps can be omitted and the others remain valid.
 type modelLife struct {
 	newPair func(t *testing.T) rig.Pair
 	seed    uint64
@@ -59,7 +59,7 @@ type modelLife struct {
 	seen    tallies
 }
 
-// difference is where Provider and model part.
+// difference describes a difference between the Provider and the model.
 type difference struct {
 	step int
 	what string
@@ -78,8 +78,8 @@ func (d *difference) String() string {
 	return text
 }
 
-// play takes the steps with a fresh pair, and gives the first difference. The inner test has ended
-// when the outer one has, though newPair may call t.Parallel.
+// play executes the steps with a new pair, and returns the first difference. The inner test ends before the outer one,
+// even if newPair calls t.Parallel.
 func (l *modelLife) play(t *testing.T, name string) (found *difference) {
 	t.Run(name, func(t *testing.T) {
 		t.Run("", func(t *testing.T) {
@@ -94,7 +94,7 @@ func (l *modelLife) play(t *testing.T, name string) (found *difference) {
 	return found
 }
 
-// shrink leaves out steps as long as there is a difference, and gives the last.
+// shrink omits steps as long as a difference remains, and returns the last difference.
 func (l *modelLife) shrink(t *testing.T, last *difference) *difference {
 	tries, end := 0, time.Now().Add(shrinkTime)
 	for part := len(l.steps) / 2; part > 0; part /= 2 {
@@ -112,10 +112,10 @@ func (l *modelLife) shrink(t *testing.T, last *difference) *difference {
 	return last
 }
 
-// tallies count the events of a run, so that it shows its coverage.
+// tallies counts the events of a run by name, to show its coverage.
 type tallies map[string]int
 
-// mustSee are the events that a long run must contain for sufficient coverage.
+// mustSee contains the events that a long run must include.
 var mustSee = []string{
 	"EINVAL", "ENOMEM", "EBUSY", "ENODATA", "EHOSTUNREACH", "ENOTSUP", "EOVERFLOW",
 	"send success", "recv success", "send WR_FLUSH_ERR", "recv WR_FLUSH_ERR", "send LOC_LEN_ERR",
@@ -129,7 +129,7 @@ var mustSee = []string{
 	"event invalid request local work queue error", "event local access violation work queue error",
 }
 
-// manySteps are enough steps for all events of mustSee.
+// manySteps is a number of steps that includes all events of mustSee.
 const manySteps = 200_000
 
 func (s tallies) check(t *testing.T) {
@@ -137,12 +137,12 @@ func (s tallies) check(t *testing.T) {
 	t.Logf("seen: %v", map[string]int(s))
 	for _, what := range mustSee {
 		if s["step"] >= manySteps && s[what] == 0 {
-			t.Errorf("%d steps, and %q was never seen", s["step"], what)
+			t.Errorf("%q did not occur in %d steps", what, s["step"])
 		}
 	}
 }
 
-// statusNames are those of libibverbs.
+// statusNames contains the names of libibverbs.
 var statusNames = map[verbs.WCStatus]string{
 	verbs.WCSuccess: "success", verbs.WCWRFlushErr: "WR_FLUSH_ERR", verbs.WCLocLenErr: "LOC_LEN_ERR",
 	verbs.WCLocProtErr: "LOC_PROT_ERR", verbs.WCMWBindErr: "MW_BIND_ERR", verbs.WCLocQPOpErr: "LOC_QP_OP_ERR",

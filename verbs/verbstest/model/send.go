@@ -23,22 +23,21 @@ type payload struct {
 	unknown []bool // see modelMR
 }
 
-// carryOut executes a request. A local error completes it, and stops the send queue (SQE):
-// later requests are flushed. Of several errors the first in this order counts: the address handle,
-// memory, length.
-func (q *modelQP) carryOut(r *modelSend) {
+// execute executes a request. After a local error the queue pair is in SQE, and later requests are flushed. The
+// completion reports the first error in this order: the address handle, memory, length.
+func (q *modelQP) execute(r *modelSend) {
 	data, status := q.gather(r)
 	if status == verbs.WCSuccess {
 		q.card.send(q.packet(r, data))
 		q.psn = (q.psn + 1) & 0xFFFFFF
 	}
 	q.completeSend(r, status)
-	if status != verbs.WCSuccess && q.state != verbs.QPStateErr { // an overrun may have failed it
+	if status != verbs.WCSuccess && q.state != verbs.QPStateErr { // an overrun may have failed the queue pair
 		q.state = verbs.QPStateSQE
 	}
 }
 
-// gather is a request's payload.
+// gather returns the payload of a request.
 func (q *modelQP) gather(r *modelSend) (data payload, status verbs.WCStatus) {
 	if r.ah.closed {
 		return data, verbs.WCLocQPOpErr
@@ -64,13 +63,13 @@ func (q *modelQP) packet(r *modelSend, data payload) *modelPacket {
 	if r.opcode == verbs.WRSendWithImm {
 		p.imm = &r.imm
 	}
-	if r.qkey&(1<<31) != 0 { // IBA 10.2.5: the queue pair's own is sent
+	if r.qkey&(1<<31) != 0 { // the packet has the queue pair's Q_Key (IBA 10.2.5)
 		p.qkey = q.qkey
 	}
 	return p
 }
 
-// completeSend completes a send request: a failed one always, else if it is signaled.
+// completeSend completes a send request if it failed or is signaled.
 func (q *modelQP) completeSend(r *modelSend, status verbs.WCStatus) {
 	if status == verbs.WCSuccess && !q.sigAll && r.flags&verbs.SendSignaled == 0 {
 		return
@@ -80,9 +79,8 @@ func (q *modelQP) completeSend(r *modelSend, status verbs.WCStatus) {
 	q.sendCQ.add(wc)
 }
 
-// send carries a packet: to members of its group on this card, and to those elsewhere; else to the
-// card that has the address. A message to this card has arrived before its send completes. (The
-// specification has no order between the two queues.)
+// send delivers a packet to the card with the destination address, or to the group's members on all cards. A message to
+// the same card arrives before its send completes (the specification defines no order of the two queues).
 func (c *modelCard) send(p *modelPacket) {
 	if !p.route.DGID.IsMulticast() {
 		for _, card := range c.world.cards {

@@ -39,7 +39,7 @@ func (s *side) createSRQ() {
 		return
 	}
 	if attr.MaxWR < asked.MaxWR || attr.MaxSGE < asked.MaxSGE {
-		s.part("SRQ: %+v asked for, %+v granted", asked, attr)
+		s.differ("SRQ: requested %+v, granted %+v", asked, attr)
 	}
 	pd.model.users++
 	s.srqs = append(s.srqs, &playedSRQ{SRQ: srq, model: &modelSRQ{card: s.card, pd: pd.model, maxWR: int(attr.MaxWR), maxSGE: int(attr.MaxSGE)}})
@@ -83,7 +83,7 @@ func (s *side) postSRQ() {
 	s.wantBad(err, bad)
 }
 
-// modifySRQ resizes it, sets its limit, or both.
+// modifySRQ resizes an SRQ, sets its limit, or both.
 func (s *side) modifySRQ() {
 	q := one(s, s.srqs)
 	if q == nil {
@@ -99,7 +99,7 @@ func (s *side) modifySRQ() {
 	s.note(s, "modify %s to %+v with %d", q, attr, mask)
 	err := q.Modify(&attr, mask)
 	if size >= 0 && errnoOf(err) == unix.EBUSY {
-		return // a Provider may have enough of resizes; then nothing has changed
+		return // a Provider may limit the number of resizes
 	}
 	granted := int(attr.MaxWR)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *side) modifySRQ() {
 	s.querySRQ(q)
 }
 
-// roundedUp is the power of two that a queue of a size may be granted as: a limit up to it may be good.
+// roundedUp returns the power of two to which a Provider may round a size. Limits up to it may be valid.
 func roundedUp(size int) (n int) {
 	for n = 1; n < size; n *= 2 {
 	}
@@ -131,7 +131,7 @@ func (s *side) querySRQ(q *playedSRQ) {
 	attr, err := q.Query()
 	s.wantIf("query SRQ", err, !q.closed)
 	if m := q.model; !q.closed && attr != (verbs.SRQAttr{MaxWR: uint32(m.maxWR), MaxSGE: uint32(m.maxSGE), Limit: uint32(m.limit)}) {
-		s.part("query SRQ: %+v, the model has %s", attr, q)
+		s.differ("query SRQ: %+v, the model has %s", attr, q)
 	}
 }
 
@@ -153,12 +153,12 @@ func (s *side) resizeCQ() {
 		s.want("resize CQ", err, 0)
 		m.capacity, m.kept = c.Capacity(), len(m.entries)
 		if m.capacity < n {
-			s.part("a CQ resized to %d has room for %d", n, m.capacity)
+			s.differ("a CQ resized to %d has capacity %d", n, m.capacity)
 		}
 	}
 }
 
-// peek counts without taking.
+// peek compares the number of queued completions.
 func (s *side) peek() {
 	c := one(s, s.cqs)
 	if c == nil {
@@ -174,11 +174,11 @@ func (s *side) peek() {
 	count, errno := c.model.expect(n)
 	s.want("peek", err, errno)
 	if got != count {
-		s.part("peek of %d gives %d, the model has %d", n, got, count)
+		s.differ("peek of %d returned %d, the model has %d", n, got, count)
 	}
 }
 
-// modifyAH makes a handle one to another address: also for requests that wait.
+// modifyAH changes the address of a handle, also for waiting requests.
 func (s *side) modifyAH() {
 	a := one(s, s.ahs)
 	if a == nil {
@@ -186,7 +186,7 @@ func (s *side) modifyAH() {
 	}
 	attr, source := s.dice().anyRoute()
 	s.note(s, "modify %s to %v", a, attr.GRH.DGID)
-	err := a.Modify(guardless, attr)
+	err := a.Modify(noTimeout, attr)
 	s.wantIf("modify AH", err, !a.model.closed)
 	if !a.model.closed {
 		a.model.route, a.model.source = attr.GRH, source

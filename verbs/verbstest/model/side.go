@@ -11,10 +11,10 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// guardless is for waits that the card ends.
-var guardless = context.Background()
+// noTimeout is the context of calls that need no timeout.
+var noTimeout = context.Background()
 
-// open makes a side's context, joins the groups, and makes the model's card.
+// open opens a side's context, joins the groups, and creates the model's card.
 func (s *side) open() {
 	var err error
 	s.ctx, err = verbs.Open(rig.Judge(s, s.end.Provider))
@@ -36,8 +36,8 @@ func (s *side) open() {
 	}
 }
 
-// furnish creates the objects for immediate sends and receives, so that short runs are useful.
-func (s *side) furnish() {
+// createObjects creates a first set of objects, so that short runs send and receive messages too.
+func (s *side) createObjects() {
 	s.readEvents()
 	s.before = s.modelDrops()
 	s.source.Seed(1, 2)
@@ -57,7 +57,7 @@ func (s *side) furnish() {
 	}
 }
 
-// one returns a random object, rarely a closed one; nil without objects.
+// one returns a random object, rarely a closed one, or nil if there is none.
 func one[T any](s *side, list []*T) (object *T) {
 	if len(list) == 0 {
 		return nil
@@ -76,12 +76,12 @@ func (c *playedCQ) isClosed() bool { return c.closed }
 func (a *playedAH) isClosed() bool { return a.model.closed }
 func (q *playedQP) isClosed() bool { return q.closed }
 
-// remove takes an object out of a list.
+// remove removes an object from a list.
 func remove[T any](list []*T, object *T) []*T {
 	return slices.DeleteFunc(list, func(other *T) bool { return other == object })
 }
 
-// chance is true once in n times.
+// chance returns true with a probability of 1/n.
 func (p *player) chance(n int) bool { return p.random.IntN(n) == 0 }
 
 func (s *side) device() *rig.Device { return &rig.Device{TB: s, End: s.end, Ctx: s.ctx} }

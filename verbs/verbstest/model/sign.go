@@ -10,15 +10,15 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Signatures in the model: T10-DIF fields between blocks in memory, on the wire, or both. One end registers a part of its
-// region with them, maybe with a wrong byte, and the other reads it.
+// Signatures in the model: T10-DIF fields between the blocks in memory, on the wire, or both. One end registers a part
+// of its region with signatures, sometimes with a wrong byte, and the other reads it.
 
 const signInterval = 64
 
 // modelSign describes a region with signatures.
 type modelSign struct {
-	mem, wire bool // have fields
-	csum      bool // the guard is the checksum of IP headers
+	mem, wire bool // where the fields are
+	csum      bool // the guard is the IP checksum instead of CRC-16
 	app       uint16
 	ref       uint32
 	remap     bool
@@ -37,7 +37,7 @@ func (m *modelSign) domain(has bool) (d kernel.SigDomain) {
 	return d
 }
 
-// guard is a block's (SBC-3, 4.22.4; RFC 1071).
+// guard returns the guard of a block (SBC-3, 4.22.4; RFC 1071).
 func (m *modelSign) guard(block []byte) uint16 {
 	crc, sum := uint16(0), uint32(0)
 	for i, b := range block {
@@ -55,7 +55,7 @@ func (m *modelSign) guard(block []byte) uint16 {
 	return crc
 }
 
-// field is that of a block.
+// field returns the field of a block.
 func (m *modelSign) field(block []byte, number int) (f []byte) {
 	ref := m.ref
 	if m.remap {
@@ -65,7 +65,7 @@ func (m *modelSign) field(block []byte, number int) (f []byte) {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(f, m.app), ref)
 }
 
-// insert adds the fields to blocks, and strip takes them away.
+// insert inserts the fields after the blocks, and strip removes them.
 func (m *modelSign) insert(data []byte) (all []byte) {
 	for i := range m.blocks {
 		block := data[i*signInterval:][:signInterval]
@@ -81,7 +81,7 @@ func (m *modelSign) strip(all []byte) (data []byte) {
 	return data
 }
 
-// wrong is the effect of a wrong byte: the offset of its part of the field, and the part.
+// wrong returns the error that a wrong byte causes: the offset of the part of the field, and the part.
 func (m *modelSign) wrong(at int) (offset uint64, part any) {
 	block, in := at/(signInterval+8)*(signInterval+8), at%(signInterval+8)
 	switch {
@@ -93,9 +93,9 @@ func (m *modelSign) wrong(at int) (offset uint64, part any) {
 	return uint64(block + signInterval + 4), kernel.SigBadRefTag
 }
 
-// sign has one end of the talk read a region with signatures of the other's.
+// sign lets one end of the connection read a region with signatures of the other end.
 func (s *side) sign() {
-	t := s.talk
+	t := s.conn
 	owner, reader := t.ends[0], t.ends[1]
 	if s.chance(2) {
 		owner, reader = reader, owner
@@ -138,9 +138,9 @@ func (s *side) sign() {
 	s.readSigned(owner, reader, m, memory, wire, spoiled)
 }
 
-// readSigned registers the memory and has it read.
-func (s *side) readSigned(owner, reader *talker, m *modelSign, memory, wire []byte, spoiled int) {
-	from := s.random.IntN(talkRegion - len(memory) + 1)
+// readSigned registers the memory, reads it from the other end, and compares the data and the reported error.
+func (s *side) readSigned(owner, reader *connEnd, m *modelSign, memory, wire []byte, spoiled int) {
+	from := s.random.IntN(connRegion - len(memory) + 1)
 	copy(owner.mr.Bytes()[from:], memory)
 	copy(owner.model.memory[from:], memory)
 	mr, err := kernel.AllocIntegrityMR(owner.pd, 2, 1)
@@ -158,8 +158,8 @@ func (s *side) readSigned(owner, reader *talker, m *modelSign, memory, wire []by
 	reg := verbs.SendWR{ID: s.ids, Opcode: verbs.WRRegMRIntegrity, Flags: verbs.SendSignaled, Reg: &verbs.RegMR{MR: mr, Key: mr.RKey(), Access: verbs.AccessRemoteRead, Sig: sig}}
 	owner.model.done = append(owner.model.done, rig.OK(reg.ID))
 	s.want("post", owner.qp.PostSend([]verbs.SendWR{reg}), 0)
-	s.takeEach(s.talk.ends[:])
-	into := s.random.IntN(talkRegion - len(wire) + 1)
+	s.pollEnds(s.conn.ends[:])
+	into := s.random.IntN(connRegion - len(wire) + 1)
 	read := verbs.SendWR{
 		ID: s.ids - 1, Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled, SGList: []verbs.SGE{reader.mr.SGE(into, len(wire))},
 		RemoteAddr: mr.IOVA(), RKey: mr.RKey(),
@@ -167,16 +167,16 @@ func (s *side) readSigned(owner, reader *talker, m *modelSign, memory, wire []by
 	reader.model.done = append(reader.model.done, rig.OK(read.ID))
 	copy(reader.model.memory[into:], wire)
 	s.want("post", reader.qp.PostSend([]verbs.SendWR{read}), 0)
-	s.takeEach(s.talk.ends[:])
+	s.pollEnds(s.conn.ends[:])
 	owner.compare()
 	reader.compare()
 	status, err := kernel.CheckMRStatus(mr, kernel.MRCheckSigStatus)
 	s.want("CheckMRStatus", err, 0)
 	if failed := status.FailStatus != 0; failed != (spoiled >= 0) {
-		s.part("byte %d is wrong, and a check has failed: %v, %+v", spoiled, failed, status.SigErr)
+		s.differ("byte %d is wrong, check failed: %v, %+v", spoiled, failed, status.SigErr)
 	} else if failed {
 		if offset, part := m.wrong(spoiled); status.SigErr.Offset != offset || any(status.SigErr.Type) != part {
-			s.part("byte %d is wrong, found is %+v", spoiled, status.SigErr)
+			s.differ("byte %d is wrong, the check reports %+v", spoiled, status.SigErr)
 		}
 		s.seen["wrong signature"]++
 	}

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modelSRQ is a shared receive queue. Its receives name memory of its own PD. A slot is free when a
-// queue pair has taken its receive.
+// modelSRQ is a shared receive queue. Its receives use memory of its own PD. A slot is free as soon as a queue pair has
+// consumed its receive.
 type modelSRQ struct {
 	card          *modelCard
 	pd            *modelPD
 	maxWR, maxSGE int
-	limit         int // 0: none is armed
+	limit         int // 0 if not armed
 	recvs         []*modelRecv
 	users         int // queue pairs
 }
 
-// postRecv queues requests up to the first bad one, as a queue pair does.
+// postRecv queues requests up to the first invalid one, like that of a queue pair.
 func (q *modelSRQ) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	for i, r := range list {
 		switch {
@@ -32,8 +32,8 @@ func (q *modelSRQ) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// mayModify reports whether the queue can have this size, or this limit; a negative value means unchanged.
-// granted is the size that a Provider makes of it.
+// mayModify reports whether a size and a limit are valid. A negative value means unchanged. granted is the size that
+// the Provider grants.
 func (q *modelSRQ) mayModify(size, granted, limit int) bool {
 	if limit < 0 {
 		limit = q.limit
@@ -44,7 +44,7 @@ func (q *modelSRQ) mayModify(size, granted, limit int) bool {
 	return size > 0 && len(q.recvs) <= size && limit <= granted
 }
 
-// check disarms a limit that is reached: there are fewer receives. Its event comes once.
+// check queues the limit event and disarms the limit if fewer receives are queued.
 func (q *modelSRQ) check() {
 	if len(q.recvs) < q.limit {
 		q.limit = 0
@@ -52,7 +52,7 @@ func (q *modelSRQ) check() {
 	}
 }
 
-// nextRecv returns the receive for the next message, or nil.
+// nextRecv returns the receive for the next message without removing it, or nil.
 func (q *modelQP) nextRecv() *modelRecv {
 	list := q.recvs
 	if q.srq != nil {
@@ -64,8 +64,8 @@ func (q *modelQP) nextRecv() *modelRecv {
 	return list[0]
 }
 
-// takeRecv takes it.
-func (q *modelQP) takeRecv() *modelRecv {
+// dequeueRecv removes and returns the receive for the next message.
+func (q *modelQP) dequeueRecv() *modelRecv {
 	r := q.nextRecv()
 	if q.srq == nil {
 		q.recvs = q.recvs[1:]
@@ -76,8 +76,8 @@ func (q *modelQP) takeRecv() *modelRecv {
 	return r
 }
 
-// toErr moves a queue pair to ERR. The receives of an SRQ stay there; the program is told that the
-// queue pair takes no more of them.
+// toErr moves a queue pair to ERR. The receives of an SRQ stay queued, and an event reports that the queue pair will
+// not consume more of them.
 func (q *modelQP) toErr() {
 	if q.state != verbs.QPStateErr && q.srq != nil {
 		q.card.events[modelEvent{kind: verbs.EventQPLastWQEReached, qp: q}] = true

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modelChange contains the required and the optional attributes of a change of state.
+// modelChange contains the required and the optional attributes of a state transition.
 type modelChange struct{ required, optional verbs.QPAttrMask }
 
 const (
@@ -15,8 +15,8 @@ const (
 	currentAndQKey = verbs.QPAttrCurState | verbs.QPAttrQKey
 )
 
-// modelChanges are the changes of state of datagrams (IBA 11.2.5.2), except those to RESET, which
-// all states have, and to ERR, which all except RESET have.
+// modelChanges contains the state transitions of UD (IBA 11.2.5.2), except those to RESET from any state and to ERR
+// from any state except RESET.
 var modelChanges = map[[2]verbs.QPState]modelChange{
 	{verbs.QPStateReset, verbs.QPStateInit}: {required: pkeyAndQKey | verbs.QPAttrPort},
 	{verbs.QPStateInit, verbs.QPStateInit}:  {optional: pkeyAndQKey | verbs.QPAttrPort},
@@ -29,7 +29,7 @@ var modelChanges = map[[2]verbs.QPState]modelChange{
 	{verbs.QPStateSQE, verbs.QPStateRTS}:    {optional: currentAndQKey},
 }
 
-// modify changes the attributes in the mask; an errno, and nothing has changed, if that cannot be.
+// modify sets the attributes in the mask, or returns an errno and changes nothing if they are invalid.
 func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) unix.Errno {
 	next := q.state
 	if mask&verbs.QPAttrState != 0 {
@@ -50,7 +50,7 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) unix.Errno {
 	if mask&verbs.QPAttrSQPSN != 0 {
 		q.psn = attr.SQPSN
 	}
-	if mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify { // nothing is being sent any more
+	if mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify { // the model has no sends in progress
 		q.card.events[modelEvent{kind: verbs.EventSQDrained, qp: q}] = true
 	}
 	if next == verbs.QPStateErr {
@@ -64,7 +64,7 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) unix.Errno {
 	return 0
 }
 
-// overrun reports whether a CQ of the queue pair was overrun: then it cannot be reused.
+// overrun reports whether a CQ of the queue pair is overrun, so that the queue pair cannot leave RESET again.
 func (q *modelQP) overrun() bool { return q.sendCQ.overrun || q.recvCQ.overrun }
 
 func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
@@ -77,7 +77,7 @@ func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
 	return mask&change.required == change.required && mask&^(change.required|change.optional) == 0
 }
 
-// fits reports whether this queue pair can have the values in the mask.
+// fits reports whether the attributes in the mask are valid for this queue pair.
 func (q *modelQP) fits(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	switch {
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != q.state,
@@ -89,26 +89,25 @@ func (q *modelQP) fits(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	return true
 }
 
-// run does the card's work for a queue pair: send in RTS, flush in SQE and ERR.
+// run executes the requests of a queue pair in RTS, and flushes them in SQE and ERR.
 func (q *modelQP) run() {
 	for len(q.sends) > 0 {
 		switch q.state {
 		case verbs.QPStateRTS:
-			q.carryOut(q.takeSend())
+			q.execute(q.dequeueSend())
 		case verbs.QPStateSQE, verbs.QPStateErr:
-			q.completeSend(q.takeSend(), verbs.WCWRFlushErr)
-		default: // SQD holds requests back
+			q.completeSend(q.dequeueSend(), verbs.WCWRFlushErr)
+		default: // requests wait in SQD
 			return
 		}
 	}
-	for q.state == verbs.QPStateErr && len(q.recvs) > 0 { // its own: an SRQ keeps its
-		q.completeRecv(modelWC{WC: verbs.WC{ID: q.takeRecv().id, Status: verbs.WCWRFlushErr}})
+	for q.state == verbs.QPStateErr && len(q.recvs) > 0 { // receives of an SRQ are not flushed
+		q.completeRecv(modelWC{WC: verbs.WC{ID: q.dequeueRecv().id, Status: verbs.WCWRFlushErr}})
 	}
 }
 
-// settle does the remaining work after a request or a change: queue pairs that an
-// overrun failed are flushed.
-func (w *modelWorld) settle() {
+// flushFailed flushes the queue pairs that an overrun has failed.
+func (w *modelWorld) flushFailed() {
 	for len(w.failed) > 0 {
 		q := w.failed[0]
 		w.failed = w.failed[1:]
@@ -116,7 +115,7 @@ func (w *modelWorld) settle() {
 	}
 }
 
-func (q *modelQP) takeSend() *modelSend {
+func (q *modelQP) dequeueSend() *modelSend {
 	r := q.sends[0]
 	q.sends = q.sends[1:]
 	return r

@@ -11,7 +11,7 @@ import (
 
 // Steps that post and poll.
 
-// maxList is the most requests that are posted together.
+// maxList is the maximum number of requests in a list.
 const maxList = 5
 
 func (s *side) postSend() {
@@ -36,10 +36,10 @@ func (s *side) postSend() {
 	bad, errno := q.model.postSend(list)
 	s.want("post send", err, errno)
 	s.wantBad(err, bad)
-	s.settle(q)
+	s.finishStep(q)
 }
 
-// likely is a queue pair in that state or later, most of the time.
+// likely returns a queue pair that is mostly in this state or a later one, except ERR.
 func (d dice) likely(from verbs.QPState) (q *playedQP) {
 	for range 4 {
 		if q = one(d.side, d.qps); q != nil && !q.closed && q.model.state >= from && q.model.state != verbs.QPStateErr {
@@ -49,10 +49,10 @@ func (d dice) likely(from verbs.QPState) (q *playedQP) {
 	return q
 }
 
-// wantBad compares the index of the request that was refused.
+// wantBad compares the index of the refused request.
 func (s *side) wantBad(err error, bad int) {
 	if refused, is := err.(*verbs.BadWRError); is && refused.Index != bad || !is && bad >= 0 {
-		s.part("%v: the model has request %d", err, bad)
+		s.differ("%v: the model has request %d", err, bad)
 	}
 }
 
@@ -72,11 +72,11 @@ func (s *side) postRecv() {
 	s.want("post receive", err, errno)
 	s.wantBad(err, bad)
 	if q.model.state == verbs.QPStateErr {
-		s.settle(q)
+		s.finishStep(q)
 	}
 }
 
-// recvRequests are a list of receives.
+// recvRequests returns a list of receives.
 func (d dice) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verbs.RecvWR) {
 	for range 1 + d.random.IntN(maxList) {
 		d.ids++
@@ -87,8 +87,8 @@ func (d dice) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verb
 	return list, wrs
 }
 
-// canReceive reports whether there is memory for receives of a PD. Without any they would be too small for
-// every message, and hold up those behind them.
+// canReceive reports whether a PD has a region that is large enough for receives. Smaller receives would block the
+// later ones.
 func (s *side) canReceive(pd *modelPD) bool {
 	return slices.ContainsFunc(s.mrs, func(m *playedMR) bool {
 		return !m.closed && m.model.write && m.model.pd == pd && len(m.model.memory) > 300
@@ -103,7 +103,7 @@ func (s *side) poll() {
 	s.pollUpTo(c, s.random.IntN(12))
 }
 
-// pollUpTo compares the result of a poll of n.
+// pollUpTo polls up to n completions and compares them.
 func (s *side) pollUpTo(c *playedCQ, n int) {
 	s.note(s, "poll %d of %s", n, c)
 	wcs := make([]verbs.WC, n)
@@ -118,14 +118,14 @@ func (s *side) pollUpTo(c *playedCQ, n int) {
 		s.compareWC(c.model, &wcs[i])
 	}
 	if got != count {
-		s.part("poll of %d gives %d, the model has %d", n, got, count)
+		s.differ("poll of %d returned %d, the model has %d", n, got, count)
 	}
 }
 
 func (s *side) compareWC(c *modelCQ, got *verbs.WC) {
-	wc, ok := c.take(got.ID)
+	wc, ok := c.dequeue(got.ID)
 	if !ok || !wc.same(got, s.world.mtu) {
-		s.part("completion %+v, the model has %+v, of %d", *got, wc.WC, len(c.entries))
+		s.differ("completion %+v, the model has %+v as the first of %d", *got, wc.WC, len(c.entries))
 	}
 	kind := "recv "
 	if wc.send {

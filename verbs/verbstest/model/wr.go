@@ -14,12 +14,12 @@ type modelSend struct {
 	flags  verbs.SendFlags
 	imm    uint32
 	sges   []verbs.SGE
-	data   []byte // for SendInline, instead of sges; else nil
+	data   []byte // inline data that the caller passes instead of sges, or nil
 	ah     *modelAH
 	qpn    verbs.QPN
 	qkey   verbs.QKey
 
-	inline []byte // the queued data, with SendInline
+	inline []byte // copied data of a queued request with SendInline
 }
 
 // modelRecv is a receive request.
@@ -28,13 +28,12 @@ type modelRecv struct {
 	sges []verbs.SGE
 }
 
-// free is how many slots of a queue are: a request has one until its completion has been polled, or,
-// if it has none, until it was carried out.
+// freeSends returns the number of free slots of the send queue. A request occupies a slot until its completion is
+// polled or, if it has none, until it is executed.
 func (q *modelQP) freeSends() int { return int(q.cap.MaxSendWR) - len(q.sends) - q.sendsDone }
 func (q *modelQP) freeRecvs() int { return int(q.cap.MaxRecvWR) - len(q.recvs) - q.recvsDone }
 
-// postSend queues requests up to the first bad one, and gives that one's index and the errno: -1 if
-// all are good.
+// postSend queues requests up to the first invalid one, and returns its index and errno, or -1 if all are valid.
 func (q *modelQP) postSend(list []*modelSend) (bad int, errno unix.Errno) {
 	free := q.freeSends()
 	for i, r := range list {
@@ -50,13 +49,13 @@ func (q *modelQP) postSend(list []*modelSend) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// refuseSend returns the errno of a request that is refused when it is posted; else 0. Errors in
-// memory or length is the card's to find (see carryOut), except inline data, which is copied now.
+// refuseSend returns the errno of a request that is refused when it is posted, or 0. The card detects errors in memory
+// or length later (see execute), except those of inline data, which is copied now.
 func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	switch {
 	case q.state < verbs.QPStateRTS:
 		return unix.EINVAL
-	case r.opcode == verbs.WRTSO, r.opcode == verbs.WRDriver1: // no queue pair has these
+	case r.opcode == verbs.WRTSO, r.opcode == verbs.WRDriver1: // not supported by any queue pair
 		return unix.EOPNOTSUPP
 	case r.opcode != verbs.WRSend && r.opcode != verbs.WRSendWithImm,
 		r.flags&^(verbs.SendFence|verbs.SendSignaled|verbs.SendSolicited|verbs.SendInline) != 0,
@@ -76,8 +75,8 @@ func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	return 0
 }
 
-// inlineData copies the data of a request; false if an SGE is in no region of the program. Its
-// PD does not matter, since the program itself reads it.
+// inlineData copies the data of a request, and returns false if an SGE is outside all regions of the program. The
+// regions' PD does not matter, since the program itself reads the data.
 func (q *modelQP) inlineData(r *modelSend) (data []byte, ok bool) {
 	if r.data != nil {
 		return append(data, r.data...), true
@@ -95,7 +94,7 @@ func (q *modelQP) inlineData(r *modelSend) (data []byte, ok bool) {
 	return data, true
 }
 
-// postRecv is postSend of a receive queue.
+// postRecv is like postSend, for the receive queue.
 func (q *modelQP) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	free := q.freeRecvs()
 	for i, r := range list {
@@ -111,17 +110,17 @@ func (q *modelQP) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	return -1, 0
 }
 
-// covers reports whether an SGE is in the region.
+// covers reports whether an SGE is inside the region.
 func (m *modelMR) covers(sge verbs.SGE) bool {
 	size, at := uint64(len(m.memory)), sge.Addr-m.base
 	return sge.Addr >= m.base && at <= size && uint64(sge.Length) <= size-at
 }
 
-// at is the memory of an SGE that the region covers.
+// at returns the memory of an SGE, which must be inside the region.
 func (m *modelMR) at(sge verbs.SGE) []byte { return m.memory[sge.Addr-m.base:][:sge.Length] }
 
-// pieces finds the memory of a request; false if objects of the PD may not use all of it. No bytes need
-// no key.
+// pieces returns the memory of a request, or false if the PD cannot access all of it. The keys of empty SGEs are
+// ignored.
 func (c *modelCard) pieces(pd *modelPD, sges []verbs.SGE, write bool) (list []modelPiece, ok bool) {
 	for _, sge := range sges {
 		if sge.Length == 0 {
@@ -136,7 +135,7 @@ func (c *modelCard) pieces(pd *modelPD, sges []verbs.SGE, write bool) (list []mo
 	return list, true
 }
 
-// modelPiece is a piece of a region.
+// modelPiece is a part of a region.
 type modelPiece struct {
 	mr        *modelMR
 	from, len int

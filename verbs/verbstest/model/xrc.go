@@ -9,43 +9,43 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// A player's XRC: an initiator at one side, and at the other a target, which two handles have open, and SRQs of its domain.
-// Requests go to any of these, and occasionally to an unknown one. The effect of a request at an SRQ is that at the
-// end of a connection that has the SRQ's receives and memory: the model of that is used.
+// Steps with XRC: an initiator at one side, and at the other a target with two open handles, and SRQs of its domain.
+// Requests are sent to all of these SRQs, and rarely to an unknown one. The model of a request is that of a connection
+// whose responder has the SRQ's receives and memory.
 
-// xrcTalk is what two sides have between them. It begins anew when one of its queue pairs is not in RTS.
-type xrcTalk struct {
-	from    *talker
+// xrcConnection is an XRC connection. It is established again when one of its queue pairs is not in RTS.
+type xrcConnection struct {
+	from    *connEnd
 	at      *side // of the target
 	domain  *verbs.XRCD
 	handles [2]*verbs.QP // of the target
-	stubs   [2]*modelQP  // stand for these in events
-	target  modelEnd     // its state, and its access flags
+	stubs   [2]*modelQP  // represent the handles in events
+	target  modelEnd     // state and access flags of the target
 	queues  []*xrcQueue
-	apart   verbs.SRQN // of an SRQ of another domain
+	apart   verbs.SRQN // an SRQ of another domain
 }
 
-// xrcQueue is an SRQ of the domain, with a PD, a region and a CQ that nothing else uses.
+// xrcQueue is an SRQ of the domain, with its own PD, region and CQ.
 type xrcQueue struct {
-	*talker
+	*connEnd
 	srq *verbs.SRQ
 }
 
-// xrcTask is a request, with the queue that it is for: nil for none.
+// xrcTask is a request and its destination, which is nil for an unknown SRQ.
 type xrcTask struct {
 	modelTask
 	to *xrcQueue
 }
 
-const talkQueues = 2
+const xrcQueues = 2
 
-// newXRCTalk creates everything except the connection.
-func newXRCTalk(from, at *side) *xrcTalk {
-	x := &xrcTalk{from: newTalker(from), at: at, stubs: [2]*modelQP{{}, {}}}
+// newXRCConnection creates the objects without connecting them.
+func newXRCConnection(from, at *side) *xrcConnection {
+	x := &xrcConnection{from: newConnEnd(from), at: at, stubs: [2]*modelQP{{}, {}}}
 	var err error
 	x.domain, err = at.ctx.AllocXRCD()
 	rig.Check(at, err)
-	for range talkQueues {
+	for range xrcQueues {
 		x.queues = append(x.queues, newXRCQueue(at, x.domain))
 	}
 	other, err := at.ctx.AllocXRCD()
@@ -55,15 +55,16 @@ func newXRCTalk(from, at *side) *xrcTalk {
 }
 
 func newXRCQueue(at *side, domain *verbs.XRCD) *xrcQueue {
-	q := &xrcQueue{talker: newTalker(at)}
+	q := &xrcQueue{connEnd: newConnEnd(at)}
 	var err error
-	q.srq, err = q.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: talkRecvs, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: q.cq})
+	q.srq, err = q.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: connMaxRecvs, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: q.cq})
 	rig.Check(at, err)
 	return q
 }
 
-// converseXRC posts receives to the SRQs and requests to the initiator, and compares the results.
-func (s *side) converseXRC() {
+// exchangeXRC posts receives to the SRQs and requests to the initiator, and compares the completions, memory and
+// states.
+func (s *side) exchangeXRC() {
 	x := s.xrc
 	if x.from.model.state != verbs.QPStateRTS || x.target.state != verbs.QPStateRTS || s.chance(30) {
 		x.connect()
@@ -71,29 +72,29 @@ func (s *side) converseXRC() {
 	before := [2]map[string]uint64{s.modelDrops(), x.at.modelDrops()}
 	for _, q := range x.queues {
 		for range s.random.IntN(4) {
-			q.awaitShared()
+			q.postSRQRecv()
 		}
 	}
 	tasks, wrs := x.tasks()
-	s.note(s, "converse by XRC: %+v", tasks)
-	x.carryOut(tasks)
+	s.note(s, "exchange by XRC: %+v", tasks)
+	x.execute(tasks)
 	s.want("post send by XRC", x.from.qp.PostSend(wrs), 0)
-	s.takeEach(append([]*talker{x.from}, x.talkers()...))
+	s.pollEnds(append([]*connEnd{x.from}, x.allEnds()...))
 	x.compare()
-	for i, end := range []*talker{x.from, x.queues[0].talker} {
-		end.excuse(before[i])
+	for i, end := range []*connEnd{x.from, x.queues[0].connEnd} {
+		end.excludeDrops(before[i])
 	}
 }
 
-func (x *xrcTalk) talkers() (list []*talker) {
+func (x *xrcConnection) allEnds() (list []*connEnd) {
 	for _, q := range x.queues {
-		list = append(list, q.talker)
+		list = append(list, q.connEnd)
 	}
 	return list
 }
 
-// connect makes both ends anew, or resets them.
-func (x *xrcTalk) connect() {
+// connect connects the initiator and the target after resetting them or creating new ones.
+func (x *xrcConnection) connect() {
 	s := x.from.side
 	s.note(s, "connect by XRC")
 	if x.from.qp != nil && !s.chance(4) {
@@ -124,8 +125,8 @@ func (x *xrcTalk) connect() {
 	}
 }
 
-// renew makes other queue pairs. The target lives until both handles are closed.
-func (x *xrcTalk) renew() {
+// renew creates new queue pairs. The old target is destroyed when both of its handles are closed.
+func (x *xrcConnection) renew() {
 	s := x.from.side
 	if x.from.qp != nil {
 		s.want("close initiator", x.from.qp.Close(), 0)
@@ -147,20 +148,20 @@ func (x *xrcTalk) renew() {
 	s.want("open target", err, 0)
 }
 
-// awaitShared posts a receive to the queue.
-func (q *xrcQueue) awaitShared() {
+// postSRQRecv posts a receive to the queue.
+func (q *xrcQueue) postSRQRecv() {
 	if recv, some := q.receive(); some {
 		q.want("post receive by XRC", q.srq.PostRecv([]verbs.RecvWR{{ID: recv.id, SGList: []verbs.SGE{q.sge(recv)}}}), 0)
 	}
 }
 
-// tasks are requests to the queues, as many as the initiator has room for at most.
-func (x *xrcTalk) tasks() (tasks []xrcTask, wrs []verbs.SendWR) {
+// tasks returns requests to the queues, at most as many as the initiator's send queue can contain.
+func (x *xrcConnection) tasks() (tasks []xrcTask, wrs []verbs.SendWR) {
 	s := x.from.side
 	for range 1 + s.random.IntN(2) {
-		i := s.random.IntN(talkQueues)
+		i := s.random.IntN(xrcQueues)
 		q, other := x.queues[i], x.queues[1-i]
-		some, requests := x.from.tasks(q.talker)
+		some, requests := x.from.tasks(q.connEnd)
 		for j, task := range some {
 			wr, one := requests[j], xrcTask{task, q}
 			wr.RemoteSRQN = q.srq.Number()
@@ -177,8 +178,8 @@ func (x *xrcTalk) tasks() (tasks []xrcTask, wrs []verbs.SendWR) {
 	return tasks[:most], wrs[:most]
 }
 
-// carryOut executes requests, and records the completions.
-func (x *xrcTalk) carryOut(tasks []xrcTask) {
+// execute executes requests, and records the completions.
+func (x *xrcConnection) execute(tasks []xrcTask) {
 	from := x.from.model
 	for i := range tasks {
 		task := &tasks[i]
@@ -194,8 +195,8 @@ func (x *xrcTalk) carryOut(tasks []xrcTask) {
 	}
 }
 
-// do carries one request out, at the queue that it names.
-func (x *xrcTalk) do(task *xrcTask) verbs.WCStatus {
+// do executes a request at its destination.
+func (x *xrcConnection) do(task *xrcTask) verbs.WCStatus {
 	if task.to == nil {
 		if task.own.bad && task.own.size > 0 {
 			return verbs.WCLocProtErr
@@ -207,8 +208,8 @@ func (x *xrcTalk) do(task *xrcTask) verbs.WCStatus {
 	return x.note(q, x.from.model.do(q, &task.modelTask))
 }
 
-// note sets the target to the state after a request, and notifies all handles of it.
-func (x *xrcTalk) note(left *modelEnd, status verbs.WCStatus) verbs.WCStatus {
+// note sets the state of the target after a request, and queues the events of an error for all handles.
+func (x *xrcConnection) note(left *modelEnd, status verbs.WCStatus) verbs.WCStatus {
 	if x.target.state = left.state; left.state == verbs.QPStateErr {
 		for _, stub := range x.stubs {
 			x.at.card.events[modelEvent{kind: verbs.EventQPLastWQEReached, qp: stub}] = true
@@ -221,24 +222,24 @@ func (x *xrcTalk) note(left *modelEnd, status verbs.WCStatus) verbs.WCStatus {
 	return status
 }
 
-// compare looks at both ends when all is over.
-func (x *xrcTalk) compare() {
-	for _, e := range append(x.talkers(), x.from) {
+// compare compares the memory and the states of both ends after an exchange.
+func (x *xrcConnection) compare() {
+	for _, e := range append(x.allEnds(), x.from) {
 		if !bytes.Equal(e.mr.Bytes(), e.model.memory) {
-			e.part("the memory of %s's XRC differs%s", e.name, firstDifference(e.mr.Bytes(), e.model.memory))
+			e.differ("the memory of %s's XRC differs%s", e.name, firstDifference(e.mr.Bytes(), e.model.memory))
 		}
 	}
 	for qp, want := range map[*verbs.QP]verbs.QPState{x.from.qp: x.from.model.state, x.handles[0]: x.target.state, x.handles[1]: x.target.state} {
 		attr, _, err := qp.Query()
 		if x.from.want("query XRC", err, 0); attr.State != want {
-			x.from.part("queue pair %v of XRC is in %v, the model has %v", qp.Number(), attr.State, want)
+			x.from.differ("queue pair %v of XRC is in %v, the model has %v", qp.Number(), attr.State, want)
 		}
 	}
 	x.from.seen["XRC target in "+x.target.state.String()]++
 }
 
-// stubOf is what stands for a target in events; nil if the queue pair is none of the talk's.
-func (x *xrcTalk) stubOf(qp *verbs.QP) *modelQP {
+// stubOf returns the model of a target handle in events, or nil for other queue pairs.
+func (x *xrcConnection) stubOf(qp *verbs.QP) *modelQP {
 	for i, handle := range x.handles {
 		if handle != nil && handle == qp {
 			return x.stubs[i]

@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parting ends a step in which Provider and model part.
-type parting string
+// divergence is the panic value that ends a step in which the Provider and the model differ.
+type divergence string
 
-func (p *player) part(format string, args ...any) { panic(parting(fmt.Sprintf(format, args...))) }
+func (p *player) differ(format string, args ...any) { panic(divergence(fmt.Sprintf(format, args...))) }
 
 // note logs a step, for the analysis of a difference.
 func (p *player) note(s *side, format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf("%5d %s: ", p.step, s.name)+fmt.Sprintf(format, args...))
 }
 
-// noErrno stands for an error that has none.
+// noErrno represents an error without an errno.
 const noErrno unix.Errno = 0xFFFF
 
-// errnoOf gives an error's errno; 0 for nil.
+// errnoOf returns the errno of an error, or 0 for nil.
 func errnoOf(err error) (errno unix.Errno) {
 	if err != nil && !errors.As(err, &errno) {
 		return noErrno
@@ -34,17 +34,17 @@ func errnoOf(err error) (errno unix.Errno) {
 	return errno
 }
 
-// want compares a call's error with the model's.
+// want compares the error of a call with the model's.
 func (p *player) want(what string, err error, want unix.Errno) {
 	if got := errnoOf(err); got != want {
-		p.part("%s: %v (errno %d), the model has %v (errno %d)", what, err, got, want, want)
+		p.differ("%s: %v (errno %d), the model has %v (errno %d)", what, err, got, want, want)
 	}
 	if want != 0 {
 		p.seen[unix.ErrnoName(want)]++
 	}
 }
 
-// wantIf is want of a call that succeeds or is EINVAL.
+// wantIf is like want: it expects nil if ok, else EINVAL.
 func (p *player) wantIf(what string, err error, ok bool) {
 	want := unix.EINVAL
 	if ok {
@@ -53,22 +53,22 @@ func (p *player) wantIf(what string, err error, ok bool) {
 	p.want(what, err, want)
 }
 
-// beacon is a queue pair of the player's own, whose messages say that those before them have arrived.
-type beacon struct {
+// barrier is an additional queue pair. The arrival of its message shows that all earlier messages have arrived.
+type barrier struct {
 	side     *side
 	pd       *verbs.PD
 	mr       *verbs.MR
 	cq       *verbs.CQ
 	qp       *verbs.QP
-	peer     *beacon
+	peer     *barrier
 	send     []verbs.SendWR
 	recv     []verbs.RecvWR
-	arrivals int // not awaited yet
+	arrivals int // messages received since the last wait
 	sent     int
 }
 
-func newBeacon(s *side) *beacon {
-	b := &beacon{side: s}
+func newBarrier(s *side) *barrier {
+	b := &barrier{side: s}
 	var err error
 	b.pd, err = s.ctx.AllocPD()
 	rig.Check(s, err)
@@ -84,18 +84,18 @@ func newBeacon(s *side) *beacon {
 	return b
 }
 
-// aim makes the handle to the other side.
-func (b *beacon) aim(at *side) {
+// connect creates the address handle of the other side.
+func (b *barrier) connect(at *side) {
 	s := b.side
 	ah, err := b.pd.CreateAH(rig.Guard(s), s.device().Route(at.end.IPv4))
 	rig.Check(s, err)
-	b.peer = at.beacon
+	b.peer = at.barrier
 	b.send = []verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: b.peer.qp.Number(), RemoteQKey: rig.TestQKey}}
 }
 
-// shine sends a message and waits until it has been sent and has arrived. It polls both sides, since a
-// card may be run by a polling program.
-func (b *beacon) shine() {
+// wait sends a message to the other side and waits until it is sent and received. It polls both sides, since some
+// cards work only while a program polls.
+func (b *barrier) wait() {
 	p := b.side.player
 	rig.Check(p, b.qp.PostSend(b.send))
 	peer := b.peer
@@ -108,7 +108,7 @@ func (b *beacon) shine() {
 				end = time.Now().Add(rig.WaitTimeout)
 			}
 			if time.Now().After(end) {
-				p.part("a message to %s did not arrive: the card does not go on", peer.side.name)
+				p.differ("a message to %s did not arrive within the timeout", peer.side.name)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (b *beacon) shine() {
 	rig.Check(p, peer.qp.PostRecv(peer.recv))
 }
 
-func (b *beacon) poll() {
+func (b *barrier) poll() {
 	var wcs [2]verbs.WC
 	n, err := b.cq.Poll(wcs[:])
 	rig.Check(b.side, err)
@@ -130,20 +130,19 @@ func (b *beacon) poll() {
 	}
 }
 
-// settle waits until all that follows from a step has happened, with both programs and with the model,
-// and compares the memory of received messages. A command ends after the round of the card in which it
-// was asked.
-func (s *side) settle(q *playedQP) {
+// finishStep completes a step in the model, waits until both cards have executed it, and compares the memory of received
+// messages. The final commands return after the current round of each card.
+func (s *side) finishStep(q *playedQP) {
 	q.model.run()
-	s.world.settle()
+	s.world.flushFailed()
 	if q.model.state != verbs.QPStateSQD {
-		if err := q.Drain(guardless); err != nil {
-			s.part("drain %s: %v", q, err)
+		if err := q.Drain(noTimeout); err != nil {
+			s.differ("drain %s: %v", q, err)
 		}
 	}
-	s.beacon.shine()
+	s.barrier.wait()
 	for _, other := range s.sides {
-		_, _, err := other.beacon.qp.Query()
+		_, _, err := other.barrier.qp.Query()
 		rig.Check(s, err)
 	}
 	s.checkArrivals()
@@ -152,8 +151,8 @@ func (s *side) settle(q *playedQP) {
 	}
 }
 
-// checkArrivals compares the memory of messages that arrived with the model's. The model does not know the bytes of a
-// GRH: their meaning is checked, and the model copies them.
+// checkArrivals compares the memory of received messages with the model's. The model does not predict the bytes of a
+// GRH: its fields are checked, and its bytes copied to the model.
 func (p *player) checkArrivals() {
 	arrivals := p.world.arrivals
 	for i, a := range arrivals {
@@ -162,7 +161,7 @@ func (p *player) checkArrivals() {
 			continue
 		}
 		if says := wrongGRH(verbs.GRH(grh), a.packet); says != "" {
-			p.part("GRH of a message to %v: %s", a.packet.qpn, says)
+			p.differ("GRH of a message to %v: %s", a.packet.qpn, says)
 		}
 	}
 	for _, a := range arrivals {
@@ -171,7 +170,7 @@ func (p *player) checkArrivals() {
 		}
 		for _, piece := range a.pieces {
 			if got := p.bytes[piece.mr][piece.from:][:piece.len]; !bytes.Equal(got, piece.bytes()) {
-				p.part("memory of a message of %d bytes: %d bytes at %d of a region are\n%x, the model has\n%x", len(a.packet.payload.bytes), piece.len, piece.from, got, piece.bytes())
+				p.differ("memory of a message of %d bytes: %d bytes at %d of a region are\n%x, the model has\n%x", len(a.packet.payload.bytes), piece.len, piece.from, got, piece.bytes())
 			}
 		}
 	}
@@ -209,7 +208,7 @@ func overwritten(a modelArrival, later []modelArrival) bool {
 func wrongGRH(grh verbs.GRH, p *modelPacket) string {
 	route, version := p.route, 6
 	if route.DGID.IsIPv4() {
-		route.FlowLabel, version = 0, 4 // IPv4 has none
+		route.FlowLabel, version = 0, 4 // IPv4 has no flow label
 	}
 	if route.HopLimit == 0 {
 		route.HopLimit = defaultHops
