@@ -126,7 +126,7 @@ func fastPieces(t *testing.T, w *rig.World) {
 	p.B.Post(read)
 	p.B.Expect(rig.OK(1))
 	if !bytes.Equal(own[:size-10], whole()[10:]) {
-		t.Error("read: other bytes")
+		t.Error("read: the bytes differ")
 	}
 }
 
@@ -329,7 +329,7 @@ func fastInOrder(t *testing.T, w *rig.World) {
 		p.A.Expect(rig.OK(1), rig.OK(2), rig.OK(3))
 	}
 	if got := p.A.MR.Bytes(); !bytes.Equal(append(got[:3000:3000], got[8000:11000]...), rig.Pattern(6000, 1)) {
-		t.Error("read: other bytes")
+		t.Error("read: the bytes differ")
 	}
 	read.ID = 4
 	p.A.Post(reg, inv, read)

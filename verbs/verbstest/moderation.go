@@ -24,13 +24,13 @@ const (
 	moderationPeriod = 5000 // µs
 )
 
-// mostEvents is how many events there may be for so many completions since a time: one for each count,
-// one for each period that has passed, and one that both began.
+// mostEvents returns the maximum number of events for a number of completions since a time: one for each
+// moderationCount completions, one for each elapsed period, and one for the current period.
 func mostEvents(completions int, since time.Time) int {
 	return completions/moderationCount + int(time.Since(since)/(moderationPeriod*time.Microsecond)) + 1
 }
 
-// moderate has a reader take completions under load, and compares how often it was woken.
+// moderate polls completions under load with a given function, and checks the number of events.
 func moderate(t *testing.T, w *rig.World, take func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error)) {
 	const messages = 4000
 	c := w.NewNotified(256)
@@ -42,7 +42,7 @@ func moderate(t *testing.T, w *rig.World, take func(ctx context.Context, c *rig.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		<-reader.Asked // it is about to sleep
+		<-reader.Asked // the reader is about to sleep
 		c.Post(ctx, messages)
 	}()
 	events, wcs := 0, make([]verbs.WC, 3)
@@ -54,14 +54,14 @@ func moderate(t *testing.T, w *rig.World, take func(ctx context.Context, c *rig.
 	}
 	<-done
 	if most := mostEvents(messages, began); events > most {
-		t.Errorf("%d events for %d completions, at most %d", events, messages, most)
+		t.Errorf("%d events for %d completions, want at most %d", events, messages, most)
 	}
 	if events == 0 {
 		t.Error("no events")
 	}
 }
 
-// Under load, a reader that arms after each event has at most one for each count or period.
+// moderatedEvents checks that a reader that arms the CQ after each event gets at most one event per count or period.
 func moderatedEvents(t *testing.T, w *rig.World) {
 	moderate(t, w, func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error) {
 		if n, err = c.CQ.Poll(wcs); n > 0 || err != nil {
@@ -81,7 +81,7 @@ func moderatedEvents(t *testing.T, w *rig.World) {
 	})
 }
 
-// So has one that waits.
+// moderatedWaits checks the same for a reader that uses Wait.
 func moderatedWaits(t *testing.T, w *rig.World) {
 	moderate(t, w, func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error) {
 		if n, err = c.CQ.Poll(wcs); n > 0 || err != nil {
@@ -89,11 +89,11 @@ func moderatedWaits(t *testing.T, w *rig.World) {
 		}
 		reader := rig.Watch(ctx)
 		n, err = c.CQ.Wait(reader, wcs)
-		return n, len(reader.Asked), err // 0: it did not sleep
+		return n, len(reader.Asked), err // 0 if it did not sleep
 	})
 }
 
-// If fewer come than the count, the period ends the wait: nothing is stuck.
+// fewerThanCount checks that the period ends the delay if fewer completions than the count arrive.
 func fewerThanCount(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	rig.Check(t, c.CQ.Modify(1000, moderationPeriod))
@@ -115,7 +115,8 @@ func fewerThanCount(t *testing.T, w *rig.World) {
 	}
 }
 
-// If one of the two is 0, events are not delayed: each completion has its event. Delayed events are sent.
+// moderationOff checks that events are not delayed if the count or the period is 0, and that turning moderation off
+// sends the delayed event.
 func moderationOff(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	for _, off := range []struct{ count, period uint16 }{{0, 0}, {1000, 0}, {0, 65535}} {
@@ -133,7 +134,7 @@ func moderationOff(t *testing.T, w *rig.World) {
 	}
 }
 
-// A CQ with an event put off can be closed, and resized.
+// moderatedClose checks that a CQ with a delayed event can be closed and resized.
 func moderatedClose(t *testing.T, w *rig.World) {
 	for range 10 {
 		c := w.NewNotified(16)

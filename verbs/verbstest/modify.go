@@ -17,7 +17,7 @@ var modifyTests = []rig.Test{
 	{Name: "query QP", Run: queryQP},
 }
 
-// Modify without the state changes attributes in RESET too, and harms nothing there.
+// modifyNothingInReset checks that Modify without a state is allowed in RESET.
 func modifyNothingInReset(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	qp := a.NewQP(rig.DefaultCap())
@@ -27,7 +27,7 @@ func modifyNothingInReset(t *testing.T, w *rig.World) {
 	a.Expect(rig.OK(1))
 }
 
-// Refused changes have no effect.
+// modifyRefuses checks that refused changes have no effect.
 func modifyRefuses(t *testing.T, w *rig.World) {
 	qp := w.A.NewQP(rig.DefaultCap())
 	rows := []struct {
@@ -56,7 +56,8 @@ func modifyRefuses(t *testing.T, w *rig.World) {
 	rig.ToRTS(t, qp, 0)
 }
 
-// Modify returns the new values of the attributes in the mask, and does not change the caller's other fields.
+// modifyGives checks that Modify returns the new values of the attributes in the mask, and does not change the caller's
+// other fields.
 func modifyGives(t *testing.T, w *rig.World) {
 	qp := w.A.NewQP(rig.DefaultCap())
 	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: rig.TestQKey, SQPSN: 77, CurState: verbs.QPStateErr}
@@ -66,7 +67,7 @@ func modifyGives(t *testing.T, w *rig.World) {
 	}
 	rig.To(t, qp, verbs.QPStateRTR)
 	rig.ToRTS(t, qp, 5)
-	for range 3 { // each takes a PSN
+	for range 3 { // each uses a PSN
 		rig.Check(t, qp.PostSend([]verbs.SendWR{w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP)}))
 	}
 	rig.Drained(t, qp)
@@ -89,7 +90,8 @@ func modifyGives(t *testing.T, w *rig.World) {
 	w.A.Wait(0)
 }
 
-// Query returns the set and the granted attributes: at least the requested ones.
+// queryQP checks that Query returns the attributes that were set, and granted capacities that are at least the
+// requested ones.
 func queryQP(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	asked := verbs.QPCap{MaxSendWR: 100, MaxRecvWR: 3, MaxSendSGE: 3, MaxRecvSGE: 5, MaxInlineData: 100}
@@ -106,7 +108,7 @@ func queryQP(t *testing.T, w *rig.World) {
 	}
 	got := init.Cap
 	if got != attr.Cap || got.MaxSendWR < 100 || got.MaxRecvWR < 3 || got.MaxSendSGE < 3 || got.MaxRecvSGE < 5 || got.MaxInlineData < 100 {
-		t.Errorf("granted %+v of %+v", got, asked)
+		t.Errorf("granted %+v, requested %+v", got, asked)
 	}
 	if init.SendCQ != a.CQ || init.Type != verbs.QPTypeUD {
 		t.Errorf("initial attributes %+v", init)

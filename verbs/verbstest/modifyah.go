@@ -23,7 +23,7 @@ var modifyAHTests = []rig.Test{
 	{Name: "life cycles of AHs at once", Run: lifeCyclesOfAHs},
 }
 
-// Query returns the requested attributes; for hop limit 0 the effective one.
+// queryAH checks that Query returns the requested attributes, and the effective hop limit instead of 0.
 func queryAH(t *testing.T, w *rig.World) {
 	s := w.A
 	route := s.Route(w.B.End.IPv4)
@@ -48,8 +48,8 @@ func queryAH(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed, "AH")
 }
 
-// A handle is turned to other addresses, of each kind and of a group, and back; everything of the
-// attributes counts.
+// modifyAH changes the address of a handle to each kind of address and to a group. Packets must have all of its
+// attributes.
 func modifyAH(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(a.End.IPv4)
@@ -76,7 +76,7 @@ func modifyAH(t *testing.T, w *rig.World) {
 	}
 }
 
-// Refused changes leave the handle unchanged.
+// modifyAHRefuses checks that refused changes have no effect on the handle.
 func modifyAHRefuses(t *testing.T, w *rig.World) {
 	s := w.A
 	good := *s.Route(w.B.End.IPv4)
@@ -110,10 +110,10 @@ func modifyAHRefuses(t *testing.T, w *rig.World) {
 	}
 	rig.Check(t, ah.Close())
 	rig.Refused(t, ah.Modify(rig.Guard(t), &good), verbs.ErrObjectClosed, "AH")
-	rig.Check(t, pd.Close()) // a refused handle does not use it
+	rig.Check(t, pd.Close()) // fails if a refused handle still uses the PD
 }
 
-// Requests that wait go to the address that the handle has when they run.
+// modifyAHWhileReferredTo checks that waiting requests use the address that the handle has when they are executed.
 func modifyAHWhileReferredTo(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv6)
@@ -130,8 +130,8 @@ func modifyAHWhileReferredTo(t *testing.T, w *rig.World) {
 	}
 }
 
-// While messages are sent, their handle is turned to and fro: all of each packet's header is of one of
-// the two addresses.
+// modifyAHUnderTraffic changes a handle between two addresses while messages are sent. Each packet must have the
+// attributes of one address.
 func modifyAHUnderTraffic(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	routes := [2]verbs.AHAttr{*a.Route(b.End.IPv4), *a.Route(b.End.IPv6)}
@@ -173,8 +173,8 @@ func modifyAHUnderTraffic(t *testing.T, w *rig.World) {
 	changes.Wait()
 }
 
-// Handles are made, turned, asked for and closed by several at once, the same ones too: each of these
-// works, or returns that the handle is closed.
+// lifeCyclesOfAHs creates, changes, queries and closes handles from several goroutines, which share some. Each call
+// must succeed or report a closed handle.
 func lifeCyclesOfAHs(t *testing.T, w *rig.World) {
 	s := w.A
 	pd, err := s.Ctx.AllocPD()
@@ -203,5 +203,5 @@ func lifeCyclesOfAHs(t *testing.T, w *rig.World) {
 		}
 		all.Wait()
 	}
-	rig.Check(t, pd.Close()) // nothing is left in it
+	rig.Check(t, pd.Close()) // fails if a handle still uses the PD
 }

@@ -25,7 +25,7 @@ var notifyTests = []rig.Test{
 	{Name: "overrun notifies", Run: overrunNotifies},
 }
 
-// peek returns the number of queued completions, up to the requested number, and dequeues none.
+// peek checks that PeekCQ returns the number of queued completions, up to the requested number, and dequeues none.
 func peek(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	for queued := range 4 {
@@ -41,7 +41,7 @@ func peek(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL)
 }
 
-// Exactly one of the two completions must be named.
+// notifyFlags checks that ReqNotify requires exactly one of CQNextComp and CQSolicited.
 func notifyFlags(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8).CQ
 	for flags := range 256 {
@@ -66,7 +66,7 @@ func notifyFlags(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
-// A CQ without a channel can be armed, without effect.
+// notifyWithoutChannel checks that arming a CQ without a channel succeeds and has no effect.
 func notifyWithoutChannel(t *testing.T, w *rig.World) {
 	missed, err := w.B.CQ.ReqNotify(verbs.CQNextComp | verbs.CQReportMissedEvents)
 	rig.Check(t, err)
@@ -77,7 +77,7 @@ func notifyWithoutChannel(t *testing.T, w *rig.World) {
 	w.Alive()
 }
 
-// Armed once, a queue has one event, however many completions come.
+// oneEventForEachArming checks that an armed CQ has one event for any number of completions.
 func oneEventForEachArming(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	c.Arrive(2, 0)
@@ -85,14 +85,15 @@ func oneEventForEachArming(t *testing.T, w *rig.World) {
 	for range 3 {
 		c.Arm(verbs.CQNextComp)
 		c.Arm(verbs.CQNextComp)
-		c.NoEvent() // those that are there are none
+		c.NoEvent() // queued completions cause no event
 		c.Arrive(3, 0)
 		c.ExpectEvent()
 		c.NoEvent()
 	}
 }
 
-// Armed for solicited completions, a queue keeps quiet until one comes, or one that has failed.
+// notifySolicited checks that a CQ armed for solicited completions has an event only for a solicited or failed
+// completion.
 func notifySolicited(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	for range 2 {
@@ -110,7 +111,7 @@ func notifySolicited(t *testing.T, w *rig.World) {
 	c.ExpectEvent()
 }
 
-// Whichever was asked for first, the next completion is enough.
+// nextOverSolicited checks that a CQ armed with both flags has an event for the next completion, in either order.
 func nextOverSolicited(t *testing.T, w *rig.World) {
 	c := w.NewNotified(64)
 	for _, flags := range [][]verbs.CQNotifyFlags{{verbs.CQSolicited, verbs.CQNextComp}, {verbs.CQNextComp, verbs.CQSolicited}} {
@@ -120,11 +121,11 @@ func nextOverSolicited(t *testing.T, w *rig.World) {
 		c.Arrive(1, 0)
 		c.ExpectEvent()
 		c.Arrive(1, verbs.SendSolicited)
-		c.NoEvent() // both are over
+		c.NoEvent() // both requests are fulfilled
 	}
 }
 
-// The hint is returned on request, and is true while completions are queued.
+// missedEventsHint checks that ReqNotify reports queued completions, only with CQReportMissedEvents.
 func missedEventsHint(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	for _, flags := range []verbs.CQNotifyFlags{verbs.CQSolicited, verbs.CQNextComp} {
@@ -143,7 +144,8 @@ func missedEventsHint(t *testing.T, w *rig.World) {
 	}
 }
 
-// The event comes when so many completions are queued, whenever they came.
+// notifyNumber checks that ReqNcompNotif causes an event when the number of completions is queued, including earlier
+// ones.
 func notifyNumber(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 3))
@@ -151,13 +153,13 @@ func notifyNumber(t *testing.T, w *rig.World) {
 	c.NoEvent()
 	c.WaitOn(c.CQ, 1)
 	c.Arrive(1, 0)
-	c.NoEvent() // two
+	c.NoEvent() // two are queued
 	c.Arrive(1, 0)
 	c.ExpectEvent()
 	c.Arrive(1, 0)
-	c.NoEvent() // once
+	c.NoEvent() // the event occurs once
 	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 4))
-	c.ExpectEvent() // they are there already
+	c.ExpectEvent() // four are already queued
 	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 5))
 	c.Arm(verbs.CQNextComp)
 	c.Arrive(1, 0)
@@ -165,7 +167,7 @@ func notifyNumber(t *testing.T, w *rig.World) {
 	c.NoEvent() // one for both
 }
 
-// A wait takes no event of a channel, and causes none.
+// waitAndNotify checks that Wait consumes no event of the channel, and causes none.
 func waitAndNotify(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	ctx := rig.Guard(t)
@@ -194,7 +196,7 @@ func waitAndNotify(t *testing.T, w *rig.World) {
 	}
 }
 
-// An overrun has its event, like a completion that failed.
+// overrunNotifies checks that an overrun causes an event, like a failed completion.
 func overrunNotifies(t *testing.T, w *rig.World) {
 	c := w.NewNotified(8)
 	rig.Check(t, c.CQ.Resize(4))

@@ -18,12 +18,12 @@ var nullMRTests = []rig.Test{
 	{Name: "null regions refuse", Run: nullRefuses},
 }
 
-// far is an SGE that no memory could have.
+// far returns an SGE that wraps around 2^64.
 func far(mr *verbs.MR, length uint32) verbs.SGE {
 	return verbs.SGE{Addr: 1<<64 - 3, Length: length, LKey: mr.SGE(0, 0).LKey}
 }
 
-// A datagram sent from a null region contains zeros, and data received into one is discarded.
+// nullDatagrams checks that datagrams from a null region contain zeros, and that data received into one is discarded.
 func nullDatagrams(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	from, err := a.PD.AllocNullMR()
@@ -39,17 +39,17 @@ func nullDatagrams(t *testing.T, w *rig.World) {
 	}
 	clear(b.Slot(1))
 	rig.Check(t, b.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{far(into, 42), b.Piece(1, 2), into.SGE(0, 2), b.MR.SGE(rig.SlotLen+2, 4), far(into, 1<<31)}}}))
-	a.Post(a.Send(3, a.AH(b.End.IPv4), b.QP, a.Piece(0, 8))) // the GRH and 2 bytes are lost, and 2 in the middle
+	a.Post(a.Send(3, a.AH(b.End.IPv4), b.QP, a.Piece(0, 8))) // the GRH, the next 2 bytes and 2 bytes in the middle are discarded
 	a.Expect(rig.OK(3))
 	if wc := b.Expect(rig.OK(2))[0]; wc.ByteLen != 48 || string(b.Slot(1)[:8]) != "adil\x00\x00\x00\x00" {
 		t.Errorf("%d bytes, %q", wc.ByteLen, b.Slot(1)[:8])
 	}
-	a.Post(a.Send(4, a.AH(b.End.IPv4), b.QP, far(from, 1<<31))) // longer than a datagram can be
+	a.Post(a.Send(4, a.AH(b.End.IPv4), b.QP, far(from, 1<<31))) // longer than the maximum datagram
 	a.Expect(rig.Ended(4, verbs.WCLocLenErr))
 	rig.Check(t, errors.Join(from.Close(), into.Close()))
 }
 
-// Messages of several packets, reads and atomics go through null regions.
+// nullConnected checks messages of several packets, READs and atomics with null regions.
 func nullConnected(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -67,7 +67,7 @@ func nullConnected(t *testing.T, w *rig.World) {
 		p.B.Expect(rig.OK(2))
 		want := append(append(bytes.Clone(sent[:head]), sent[head+lost:]...), make([]byte, lost)...)
 		if !bytes.Equal(p.B.MR.Bytes()[:length], want) {
-			t.Errorf("%v: received other bytes", kind)
+			t.Errorf("%v: the received bytes differ", kind)
 		}
 		p.B.Recv(3, 0, length)
 		p.A.Post(verbs.SendWR{ID: 4, Opcode: verbs.WRSend, SGList: []verbs.SGE{p.A.MR.SGE(0, head), far(from, lost), p.A.MR.SGE(head, length-head-lost)}})
@@ -75,7 +75,7 @@ func nullConnected(t *testing.T, w *rig.World) {
 		p.B.Expect(rig.OK(3))
 		want = append(append(bytes.Clone(sent[:head]), make([]byte, lost)...), sent[head:length-lost]...)
 		if !bytes.Equal(p.B.MR.Bytes()[:length], want) {
-			t.Errorf("%v: sent other bytes", kind)
+			t.Errorf("%v: the sent bytes differ", kind)
 		}
 		if kind == verbs.QPTypeRC {
 			nullAnswers(t, p, from)
@@ -84,7 +84,7 @@ func nullConnected(t *testing.T, w *rig.World) {
 	}
 }
 
-// Response data is discarded where the list contains a null region, and stored elsewhere.
+// nullAnswers checks that response data for a null region is discarded, and that other SGEs of the list get their data.
 func nullAnswers(t *testing.T, p *rig.Peers, null *verbs.MR) {
 	const head, lost, tail = 3000, 5000, 2000
 	copy(p.B.MR.Bytes(), rig.Pattern(head+lost+tail, 2))
@@ -96,7 +96,7 @@ func nullAnswers(t *testing.T, p *rig.Peers, null *verbs.MR) {
 	want := rig.Pattern(head+lost+tail, 2)
 	want = append(append(want[:head:head], want[head+lost:]...), 0)
 	if !bytes.Equal(p.A.MR.Bytes()[:head+tail+1], want) {
-		t.Error("read other bytes")
+		t.Error("the read bytes differ")
 	}
 	clear(p.B.MR.Bytes())
 	add := p.A.Request(verbs.WRAtomicFetchAndAdd, &p.B, 0)
@@ -108,7 +108,7 @@ func nullAnswers(t *testing.T, p *rig.Peers, null *verbs.MR) {
 	}
 }
 
-// A null region is usable only in its PD, and not by peers.
+// nullRefuses checks that a null region is usable only in its PD, and not by peers.
 func nullRefuses(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	null, err := a.PD.AllocNullMR()

@@ -18,7 +18,7 @@ var objectTests = []rig.Test{
 	{Name: "nil", Run: nilObjects},
 }
 
-// An object that others use cannot be closed.
+// busy checks that an object that other objects use cannot be closed.
 func busy(t *testing.T, w *rig.World) {
 	s := w.A
 	pd, err := s.Ctx.AllocPD()
@@ -49,7 +49,7 @@ func busy(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL, "PD")
 }
 
-// A second Close, usually a deferred one, never closes an object created in between.
+// secondClose checks that a second Close of an object does not close an object that was created in between.
 func secondClose(t *testing.T, w *rig.World) {
 	s := w.A
 	makers := map[string]func() (rig.Closer, error){
@@ -69,7 +69,7 @@ func secondClose(t *testing.T, w *rig.World) {
 		rig.Check(t, err)
 		rig.Check(t, first.Close())
 		var others []rig.Closer
-		for range 8 { // also of other kinds: none may be hit
+		for range 8 { // of all kinds
 			for _, create := range makers {
 				other, err := create()
 				rig.Check(t, err)
@@ -83,7 +83,7 @@ func secondClose(t *testing.T, w *rig.World) {
 	}
 }
 
-// A closed queue pair returns that it is closed.
+// closedQP checks that the methods of a closed queue pair return ErrObjectClosed.
 func closedQP(t *testing.T, w *rig.World) {
 	a := w.A
 	ah := a.AH(w.B.End.IPv4)
@@ -104,7 +104,7 @@ func closedQP(t *testing.T, w *rig.World) {
 	}
 }
 
-// A session has one context: a second is refused.
+// secondContext checks that a session allows only one Context.
 func secondContext(t *testing.T, w *rig.World) {
 	attr, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -112,7 +112,7 @@ func secondContext(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EBUSY, attr.Name+" has a Context")
 }
 
-// nil where an object or attributes are needed is an error.
+// nilObjects checks that nil objects and attributes return errors.
 func nilObjects(t *testing.T, w *rig.World) {
 	s := w.A
 	var (

@@ -20,7 +20,7 @@ var overrunTests = []rig.Test{
 	{Name: "overrun while a queue pair begins", Run: overrunWhileBegun, Rounds: 20},
 }
 
-// A CQ that is overrun fails, with its queue pairs: no loss goes unnoticed.
+// cqOverrun checks that an overrun CQ returns errors and that its queue pairs fail.
 func cqOverrun(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	small, qps := b.Overrunnable(1)
@@ -42,14 +42,14 @@ func cqOverrun(t *testing.T, w *rig.World) {
 		t.Errorf("state %v", state)
 	}
 	b.ExpectDrops(map[string]uint64{"cq_full": 1, "qp_state": 1})
-	// Others are not touched.
+	// Other CQs still work.
 	b.Receive(0)
 	a.Post(a.Send(1, a.AH(b.End.IPv4), b.QP))
 	b.Expect(rig.OK(0))
 }
 
-// An overrun is an event of the CQ, and of each of its queue pairs that it moved to
-// ERR; of none that were there before, and of no other CQ's.
+// overrunEvents checks that an overrun causes an event of the CQ and of each queue pair that it moved to ERR. Queue
+// pairs that were in ERR before and those of other CQs have no event.
 func overrunEvents(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(3)
 	rig.To(t, qps[1], verbs.QPStateErr)
@@ -63,7 +63,7 @@ func overrunEvents(t *testing.T, w *rig.World) {
 	}
 }
 
-// Nothing would complete to it, and no event would come: no queue pair can be made on it, or begin again.
+// overrunTakesNone checks that no queue pair can be created on an overrun CQ or leave RESET.
 func overrunTakesNone(t *testing.T, w *rig.World) {
 	b := w.B
 	cq, qps := b.Overrunnable(3)
@@ -88,7 +88,7 @@ func overrunTakesNone(t *testing.T, w *rig.World) {
 	rig.Check(t, cq.Close())
 }
 
-// A queue pair that is attached and cannot leave RESET can be detached, so it can be destroyed.
+// overrunInGroup checks that an attached queue pair in RESET on an overrun CQ can be detached and destroyed.
 func overrunInGroup(t *testing.T, w *rig.World) {
 	cq, qps := w.B.Overrunnable(1)
 	qp, mgid := qps[0], rig.GID(rig.GroupV4)
@@ -103,7 +103,8 @@ func overrunInGroup(t *testing.T, w *rig.World) {
 	rig.Check(t, cq.Close())
 }
 
-// While a CQ is overrun, others begin on it: each is refused, or fails with the CQ.
+// overrunWhileBegun activates queue pairs on a CQ while it is overrun. Each call must fail, or the queue pair must
+// change to ERR.
 func overrunWhileBegun(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(4)
 	flood := w.B.Flushing(cq, 64)

@@ -18,8 +18,7 @@ var pollerTests = []rig.Test{
 	{Name: "reset while polling", Run: resetWhilePolling},
 }
 
-// poller is a client of a card, with a queue pair and a CQ of its own and the loop that
-// everybody writes.
+// poller is a client of a card with its own queue pair, CQ and polling loop.
 type poller struct {
 	cq *verbs.CQ
 	qp *verbs.QP
@@ -56,7 +55,7 @@ func (p *poller) await() error {
 	}
 }
 
-// repeat does steps so many times, until one fails.
+// repeat executes steps repeatedly, until one fails.
 func repeat(rounds int, steps ...func() error) error {
 	for range rounds {
 		for _, step := range steps {
@@ -68,8 +67,7 @@ func repeat(rounds int, steps ...func() error) error {
 	return nil
 }
 
-// Eight goroutines poll, each in the plain loop, and none starves the others: every
-// one makes its round trips.
+// manyPollers checks that eight goroutines that poll in a loop do not starve each other.
 func manyPollers(t *testing.T, w *rig.World) {
 	rounds := rig.Often(300)
 	var all sync.WaitGroup
@@ -94,8 +92,8 @@ func manyPollers(t *testing.T, w *rig.World) {
 	}
 }
 
-// A queue pair that is reset while its completions are polled: its slots are counted
-// right afterwards, whichever was first.
+// resetWhilePolling resets a queue pair while its completions are polled, and checks that all slots are free
+// afterwards.
 func resetWhilePolling(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	const many = 4096
@@ -112,7 +110,7 @@ func resetWhilePolling(t *testing.T, w *rig.World) {
 		rig.Check(t, qp.PostSend(sends)) // all slots are free
 		rig.Check(t, qp.PostRecv(receives))
 		rig.Drained(t, qp)
-		rig.To(t, qp, verbs.QPStateErr) // receives complete too
+		rig.To(t, qp, verbs.QPStateErr) // flushes the receives
 		var pollers sync.WaitGroup
 		for i, cq := range []*verbs.CQ{sendCQ, recvCQ} {
 			pollers.Go(func() {

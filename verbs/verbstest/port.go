@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Changes of the host below a card: these tests require a pair that can make them.
+// Tests of changes of a card's host interface. They require a pair that can make these changes.
 var portTests = []rig.Test{
 	{Name: "link down and up", Run: linkDownAndUp, Needs: func(p *rig.Pair) bool { return p.A.SetLink != nil }},
 	{Name: "addresses come and go", Run: addressesComeAndGo, Needs: func(p *rig.Pair) bool { return p.B.AddAddress != nil && p.B.RemoveAddress != nil }},
 	{Name: "MTU changes", Run: mtuChanges, Needs: func(p *rig.Pair) bool { return p.A.SetMTU != nil }},
 }
 
-// A link that goes down raises an event, and messages that are sent then are dropped. When it is up
-// again, the same handles and queue pairs work.
+// linkDownAndUp checks that a link that goes down or up raises an event, that messages are dropped while it is down,
+// and that handles and queue pairs work afterwards.
 func linkDownAndUp(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -29,7 +29,7 @@ func linkDownAndUp(t *testing.T, w *rig.World) {
 		t.Error("the port is not down")
 	}
 	a.Post(a.Send(1, ah, b.QP))
-	a.Expect(rig.OK(1)) // UD is unreliable here too
+	a.Expect(rig.OK(1)) // UD reports no loss
 	a.End.SetLink(true)
 	a.AwaitEvent(verbs.EventPortActive)
 	if a.PortState() != verbs.PortActive {
@@ -39,7 +39,7 @@ func linkDownAndUp(t *testing.T, w *rig.World) {
 	rig.Eventually(t, "a message", func() bool { return a.Arrives(ah, b) })
 }
 
-// An address that the interface gets can be used; one that it loses cannot.
+// addressesComeAndGo checks that an address can be used while the interface has it.
 func addressesComeAndGo(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	for _, address := range []netip.Addr{b.End.IPv4, b.End.IPv6} {
@@ -53,7 +53,7 @@ func addressesComeAndGo(t *testing.T, w *rig.World) {
 		index := b.Line(fresh)
 		b.End.RemoveAddress(fresh)
 		b.AwaitEvent(verbs.EventGIDChange)
-		rig.Eventually(t, "the end of the GID", func() bool { return !b.HasGID(fresh) })
+		rig.Eventually(t, "the removal of the GID", func() bool { return !b.HasGID(fresh) })
 		route := b.Route(a.End.IPv4)
 		route.GRH.SGIDIndex = index
 		_, err := b.PD.CreateAH(rig.Guard(t), route)
@@ -62,7 +62,7 @@ func addressesComeAndGo(t *testing.T, w *rig.World) {
 	}
 }
 
-// beyond is another address of the same subnet.
+// beyond returns another address of the same subnet.
 func beyond(a netip.Addr) netip.Addr {
 	bytes := a.AsSlice()
 	bytes[len(bytes)-1] += 100
@@ -70,7 +70,7 @@ func beyond(a netip.Addr) netip.Addr {
 	return next
 }
 
-// The interface's MTU limits the length of messages.
+// mtuChanges checks that the interface's MTU limits the length of messages.
 func mtuChanges(t *testing.T, w *rig.World) {
 	a := w.A
 	before, err := a.Ctx.QueryPort(1)

@@ -17,8 +17,8 @@ var postTests = []rig.Test{
 	{Name: "post receive refuses", Run: postRecvRefuses},
 }
 
-// Requests that are refused immediately, with their errnos. The requests before the bad one of a
-// list is queued, what follows is not.
+// postSendRefuses checks the errors of invalid requests. The requests before the invalid one of a list are posted, the
+// later ones are not.
 func postSendRefuses(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -73,7 +73,7 @@ func postSendRefuses(t *testing.T, w *rig.World) {
 	}
 }
 
-// Operations of libibverbs that are not built are unsupported, of every type of queue pair; a number of none is invalid.
+// postUnsupported checks that unimplemented operations of libibverbs return EOPNOTSUPP, and unknown opcodes EINVAL.
 func postUnsupported(t *testing.T, w *rig.World) {
 	connected := w.Connect(verbs.QPTypeRC, nil)
 	for _, qp := range []*verbs.QP{w.A.QP, connected.A.QP} {

@@ -19,7 +19,8 @@ var queryTests = []rig.Test{
 	{Name: "query port while the link is down", Run: queryDownPort, Needs: func(p *rig.Pair) bool { return p.A.SetLink != nil }},
 }
 
-// The attributes of device and port can be used, and queries of what does not exist are refused.
+// queryDevice checks that the attributes of device and port are plausible, and that queries of unknown ports, indices
+// and GIDs are refused.
 func queryDevice(t *testing.T, w *rig.World) {
 	s := w.A
 	device, err := s.Ctx.QueryDevice()
@@ -49,13 +50,13 @@ func queryDevice(t *testing.T, w *rig.World) {
 	queryRefuses(t, s)
 }
 
-// queryGIDs checks that each address has a line, and that line 0 is the IPv4 one's.
+// queryGIDs checks that the GID table contains each address, and at index 0 the IPv4 address.
 func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 	t.Helper()
 	gids, err := s.Ctx.QueryGIDTable(1)
 	rig.Check(t, err)
 	if len(gids) < 3 || len(gids) > port.GIDTableLen {
-		t.Errorf("%d lines of %d are in use", len(gids), port.GIDTableLen)
+		t.Errorf("the GID table has %d entries, and %d indices", len(gids), port.GIDTableLen)
 	}
 	for _, entry := range gids {
 		if entry.Type != ib.GIDTypeRoCEv2 || entry.Port != 1 || entry.Index >= port.GIDTableLen || entry.Interface == "" || entry.IfIndex != gids[0].IfIndex {
@@ -73,11 +74,11 @@ func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 		}
 	}
 	if first, err := s.Ctx.QueryGID(1, 0); err != nil || !first.GID.IsIPv4() {
-		t.Errorf("line 0 is %v, %v", first, err)
+		t.Errorf("GID index 0 is %v, %v", first, err)
 	}
 }
 
-// Attributes that are fixed for every device: atomics within the device, a vendor, timestamps in ns.
+// queryExtended checks the attributes that are the same for all devices.
 func queryExtended(t *testing.T, w *rig.World) {
 	device, err := w.A.Ctx.QueryDevice()
 	rig.Check(t, err)
@@ -94,7 +95,7 @@ func queryExtended(t *testing.T, w *rig.World) {
 	}
 }
 
-// A port that is up reports the kind and the speed of its link, and counts keys that do not match.
+// queryPort checks that an active port reports the type and speed of its link, and counts wrong keys.
 func queryPort(t *testing.T, w *rig.World) {
 	port, err := w.A.Ctx.QueryPort(1)
 	rig.Check(t, err)
@@ -105,7 +106,7 @@ func queryPort(t *testing.T, w *rig.World) {
 		t.Errorf("%+v", port)
 	}
 	if port.LID != 0 || port.SMLID != 0 || port.LMC != 0 || port.SMSL != 0 {
-		t.Errorf("a subnet manager's: %+v", port)
+		t.Errorf("attributes of a subnet manager: %+v", port)
 	}
 	wrong := w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP)
 	wrong.RemoteQKey = 3
@@ -121,7 +122,7 @@ func queryPort(t *testing.T, w *rig.World) {
 	}
 }
 
-// A port whose link is down reports this in both of its states, and keeps its tables.
+// queryDownPort checks that a port without a link reports this in both of its states, and keeps its tables.
 func queryDownPort(t *testing.T, w *rig.World) {
 	s := w.A
 	before, err := s.Ctx.QueryPort(1)

@@ -21,10 +21,10 @@ var rdmaTests = []rig.Test{
 	{Name: "connected queue pairs of one card", Run: connectedToItself},
 }
 
-// lengths are those around the borders of packets of 256 bytes, and of the region's size.
+// lengths contains message lengths near multiples of 256 bytes (the path MTU), and the length of the region.
 var lengths = []int{0, 1, 3, 4, 255, 256, 257, 511, 512, 513, 1024, 4096, 10_000, rig.RegionLen}
 
-// Messages arrive whole, for every length, whether the memory is one piece or several.
+// connectedMessages checks messages of all lengths, with one and with several SGEs.
 func connectedMessages(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -39,7 +39,7 @@ func connectedMessages(t *testing.T, w *rig.World) {
 				t.Errorf("%v, %d bytes: %+v", kind, length, wc)
 			}
 			if !bytes.Equal(p.B.MR.Bytes()[:length], want) {
-				t.Errorf("%v: %d bytes are not those that were sent", kind, length)
+				t.Errorf("%v: the %d received bytes differ from the sent ones", kind, length)
 			}
 			if sent := p.A.Expect(rig.OK(7)); sent[0].Opcode != verbs.WCSend {
 				t.Errorf("%v: sent %+v", kind, sent)
@@ -48,7 +48,7 @@ func connectedMessages(t *testing.T, w *rig.World) {
 	}
 }
 
-// An RDMA write changes the bytes that it names and no others, and takes no receive.
+// rdmaWrite checks that an RDMA WRITE changes only its destination bytes, and consumes no receive.
 func rdmaWrite(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -59,10 +59,10 @@ func rdmaWrite(t *testing.T, w *rig.World) {
 			at := min(17, rig.RegionLen-length)
 			wr := p.A.Request(verbs.WRRDMAWrite, &p.B, length)
 			wr.RemoteAddr += uint64(at)
-			p.B.Recv(3, 0, 0) // first: over UC a message without one is lost
+			p.B.Recv(3, 0, 0) // before the message, which UC would drop without a receive
 			p.A.Post(wr, p.A.Request(verbs.WRSend, &p.B, 0))
 			sent := p.A.Expect(rig.OK(1), rig.OK(1))
-			p.B.Expect(rig.OK(3)) // the message comes behind the write
+			p.B.Expect(rig.OK(3)) // the message arrives after the write
 			whole := make([]byte, rig.RegionLen)
 			copy(whole[at:], want)
 			if sent[0].Opcode != verbs.WCRDMAWrite || !bytes.Equal(p.B.MR.Bytes(), whole) {
@@ -88,12 +88,12 @@ func rdmaRead(t *testing.T, w *rig.World) {
 		whole := make([]byte, rig.RegionLen)
 		copy(whole, p.B.MR.Bytes()[at:][:length])
 		if !bytes.Equal(p.A.MR.Bytes(), whole) {
-			t.Errorf("%d bytes are not the peer's", length)
+			t.Errorf("the %d read bytes differ from the peer's", length)
 		}
 	}
 }
 
-// atomics return the previous value, in native byte order, and change it.
+// atomics checks that atomics return the previous value in native byte order, and change it.
 func atomics(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	was := func() uint64 { return binary.NativeEndian.Uint64(p.A.MR.Bytes()) }
@@ -106,7 +106,7 @@ func atomics(t *testing.T, w *rig.World) {
 		completes        verbs.WCOpcode
 	}{
 		{verbs.WRAtomicFetchAndAdd, 5, 0, 1 << 40, 1<<40 + 5, verbs.WCFetchAdd},
-		{verbs.WRAtomicCmpAndSwp, 4, 9, 1<<40 + 5, 1<<40 + 5, verbs.WCCompSwap}, // it is another
+		{verbs.WRAtomicCmpAndSwp, 4, 9, 1<<40 + 5, 1<<40 + 5, verbs.WCCompSwap}, // the compare value differs
 		{verbs.WRAtomicCmpAndSwp, 1<<40 + 5, 1<<64 - 1, 1<<40 + 5, 1<<64 - 1, verbs.WCCompSwap},
 		{verbs.WRAtomicFetchAndAdd, 2, 0, 1<<64 - 1, 1, verbs.WCFetchAdd},
 	} {
@@ -116,13 +116,13 @@ func atomics(t *testing.T, w *rig.World) {
 		p.A.Post(wr)
 		wc := p.A.Expect(rig.OK(1))[0]
 		if wc.Opcode != row.completes || wc.ByteLen != 8 || was() != row.was || there() != row.becomes {
-			t.Errorf("row %d: it was %#x, is %#x; %+v", i, was(), there(), wc)
+			t.Errorf("row %d: previous value %#x, new value %#x; %+v", i, was(), there(), wc)
 		}
 	}
 }
 
-// Immediate data comes with a receive's completion, of a write too, which takes a receive and writes
-// nothing to its memory.
+// connectedImmediate checks that the completion of a receive contains the immediate data, also of a WRITE, which does
+// not write to the memory of the receive.
 func connectedImmediate(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -145,7 +145,7 @@ func connectedImmediate(t *testing.T, w *rig.World) {
 	}
 }
 
-// Both queue pairs may be on one card, and even one queue pair may be its own peer.
+// connectedToItself checks connections of two queue pairs of the same card, and of a queue pair to itself.
 func connectedToItself(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := rig.Connect(w.A, w.A, kind, nil)

@@ -21,23 +21,23 @@ var rdmaErrorTests = []rig.Test{
 	{Name: "a peer without a receive", Run: peerNotReady},
 }
 
-const recvID = 9 // of the peer's receive
+const recvID = 9 // ID of the peer's receive
 
-// badRequest is an error in a request, and its result at both ends.
+// badRequest is an error in a request and its effect at both ends.
 type badRequest struct {
 	name      string
 	ops       []verbs.Opcode
-	attr      func(*verbs.QPAttr)                  // of both queue pairs
+	attr      func(*verbs.QPAttr)                  // changes the attributes of both queue pairs
 	spoil     func(p *rig.Peers, wr *verbs.SendWR) // inserts the error
-	status    verbs.WCStatus                       // of the request
-	recv      verbs.WCStatus                       // of the peer's receive, unless it is left
-	event     verbs.EventType                      // at the peer; 0 for none
-	leaves    bool                                 // the peer's queue pair goes on, and so does its receive
-	recvBytes int                                  // the peer's receive; 0 stands for 100
+	status    verbs.WCStatus                       // status of the request
+	recv      verbs.WCStatus                       // status of the peer's receive, unless leaves is set
+	event     verbs.EventType                      // event at the peer; 0 for none
+	leaves    bool                                 // the peer's queue pair stays in RTS, and its receive outstanding
+	recvBytes int                                  // length of the peer's receive; 0 means 100, -1 an invalid SGE
 }
 
-// badRequests are the errors of the specification's tables (IBA 9.9.3, tables 60 and 61), each with what the
-// requester and the responder make of it.
+// badRequests contains the errors of the specification (IBA 9.9.3, tables 60 and 61), with their effects at the
+// requester and the responder.
 var badRequests = []badRequest{
 	{
 		name: "wrong rkey", ops: rig.OpsOfRemote, spoil: func(_ *rig.Peers, wr *verbs.SendWR) { wr.RKey ^= 1 << 20 },
@@ -101,7 +101,7 @@ var badRequests = []badRequest{
 	},
 }
 
-// without is all access except what an operation needs.
+// without returns all access flags except the one that an operation requires.
 func without(op verbs.Opcode) verbs.AccessFlags {
 	switch {
 	case slices.Contains(rig.OpsOfWrite, op):
@@ -124,7 +124,7 @@ func (m *badRequest) awaits(p *rig.Peer) {
 	}
 }
 
-// make posts the invalid request, of 8 bytes, and another one after it.
+// make posts the invalid request of 8 bytes, and another request.
 func (m *badRequest) make(p *rig.Peers, op verbs.Opcode) {
 	m.awaits(&p.B)
 	wr := p.A.Request(op, &p.B, 8)
@@ -137,8 +137,8 @@ func (m *badRequest) make(p *rig.Peers, op verbs.Opcode) {
 	p.A.Post(wr, behind)
 }
 
-// Each error has the status of the specification, at both ends. Requests behind it are
-// flushed, and the peer's memory stays as it was.
+// remoteErrors checks that each error has the specified status at both ends, that later requests are flushed, and that
+// the peer's memory does not change.
 func remoteErrors(t *testing.T, w *rig.World) {
 	for _, m := range badRequests {
 		for _, op := range m.ops {
@@ -167,7 +167,7 @@ func (m *badRequest) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
 	t.Helper()
 	recv, event := m.recv, m.event
 	if op == verbs.WRRDMAWriteWithImm && m.status == verbs.WCRemAccessErr {
-		recv, event = verbs.WCLocAccessErr, rig.NoEvent // the receive is in use, and its completion reports it (IBA 11.6.2)
+		recv, event = verbs.WCLocAccessErr, rig.NoEvent // the receive was consumed, and its completion reports the error (IBA 11.6.2)
 	}
 	if !m.leaves {
 		p.B.Expect(rig.Ended(recvID, recv))
@@ -188,7 +188,7 @@ func (m *badRequest) judge(t *testing.T, p *rig.Peers, op verbs.Opcode) {
 	}
 }
 
-// UC reports no error: the message is dropped, and the next one is received.
+// unreliableErrors checks that UC reports no error: the message is dropped, and the next one is received.
 func unreliableErrors(t *testing.T, w *rig.World) {
 	for _, m := range badRequests {
 		for _, op := range m.ops {
@@ -203,7 +203,7 @@ func unreliableErrors(t *testing.T, w *rig.World) {
 				p.A.Post(p.A.Request(verbs.WRSend, &p.B, 8))
 				p.A.Expect(rig.OK(1))
 				if p.B.Expect(rig.OK(recvID)); string(p.B.MR.Bytes()[1000:1008]) != "whatever" {
-					t.Errorf("the message behind it: %q", p.B.MR.Bytes()[1000:1008])
+					t.Errorf("the next message: %q", p.B.MR.Bytes()[1000:1008])
 				}
 				m := badRequest{leaves: true}
 				m.judge(t, p, op)
@@ -214,9 +214,9 @@ func unreliableErrors(t *testing.T, w *rig.World) {
 	}
 }
 
-// A SEND whose key the peer cannot invalidate has arrived all the same: it is acknowledged, and no NAK follows (class J). Its
-// receive completes with an error, and the peer's queue pair goes to ERR. A key of its own that a program cannot
-// invalidate is a memory management error of the request.
+// notInvalidated checks that a SEND with a key that the peer cannot invalidate is acknowledged (class J): the receive
+// completes with an error, and the peer's queue pair changes to ERR without a NAK. A local invalidate request of such a
+// key fails with a memory management error.
 func notInvalidated(t *testing.T, w *rig.World) {
 	another := w.Connect(verbs.QPTypeRC, nil)
 	for name, keyOf := range map[string]func(p *rig.Peer) verbs.RKey{
@@ -248,7 +248,7 @@ func notInvalidated(t *testing.T, w *rig.World) {
 	}
 }
 
-// boundKey is the key of a window of a peer's region that a queue pair has bound.
+// boundKey returns the key of a window of a peer's region that a queue pair has bound.
 func boundKey(p *rig.Peer, kind verbs.MWType, by *rig.Peer) verbs.RKey {
 	p.Helper()
 	mw := p.Window(kind)
@@ -257,7 +257,7 @@ func boundKey(p *rig.Peer, kind verbs.MWType, by *rig.Peer) verbs.RKey {
 	return mw.RKey()
 }
 
-// Own memory is checked before anything is sent, and an answer is written to it only where it may be.
+// localErrors checks that local memory is checked before a request is sent, and before response data is written.
 func localErrors(t *testing.T, w *rig.World) {
 	for _, row := range []struct {
 		name string
@@ -293,7 +293,7 @@ func localErrors(t *testing.T, w *rig.World) {
 	}
 }
 
-// A peer that does not answer, for whatever reason, costs the retries and is then an error.
+// silentPeers checks that a request to a peer that does not respond fails after the retries.
 func silentPeers(t *testing.T, w *rig.World) {
 	for name, silence := range map[string]func(p *rig.Peers){
 		"it is closed":            func(p *rig.Peers) { rig.Check(p.B, p.B.QP.Close()) },
@@ -314,7 +314,8 @@ func silentPeers(t *testing.T, w *rig.World) {
 	}
 }
 
-// A peer without a receive sends RNR NAKs: the request is retried up to rnr_retry times, or until it has one.
+// peerNotReady checks that a request to a peer without a receive is retried up to rnr_retry times, or until the peer
+// posts a receive.
 func peerNotReady(t *testing.T, w *rig.World) {
 	for _, op := range []verbs.Opcode{verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWriteWithImm} {
 		for _, retries := range []uint8{0, 1, 3} {
@@ -326,17 +327,17 @@ func peerNotReady(t *testing.T, w *rig.World) {
 				t.Errorf("%v: the peer is in %v", op, got)
 			}
 		}
-		p := w.Connect(verbs.QPTypeRC, nil) // 7 is for ever
+		p := w.Connect(verbs.QPTypeRC, nil) // rnr_retry 7 means no limit
 		copy(p.A.MR.Bytes(), rig.Pattern(300, 2))
 		wr := p.A.Request(op, &p.B, 300)
 		p.A.Post(wr, wr)
-		w.Settle() // it has been told
+		w.Settle() // the requester has received an RNR NAK
 		p.B.Recv(1, 0, 300)
 		p.B.Recv(2, 0, 300)
 		p.A.Expect(rig.OK(1), rig.OK(1))
 		p.B.Expect(rig.OK(1), rig.OK(2))
 		if !bytes.Equal(p.B.MR.Bytes()[:300], rig.Pattern(300, 2)) {
-			t.Errorf("%v: other bytes", op)
+			t.Errorf("%v: the bytes differ", op)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func eventOf(kind verbs.EventType, qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: kind, QP: qp}
 }
 
-// The first packet that arrives in RTR shows that the peer is in RTS. It is received.
+// commEst checks that the first packet that arrives in RTR causes an event, and is received.
 func commEst(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := &rig.Peers{A: w.A.Peer(kind), B: w.B.Peer(kind)}
@@ -55,11 +55,12 @@ func commEst(t *testing.T, w *rig.World) {
 		p.B.Post(p.B.Request(verbs.WRSend, &p.A, 5))
 		p.B.Expect(rig.OK(1))
 		p.A.Expect(rig.OK(3))
-		p.A.NoEvent() // it was in RTS
+		p.A.NoEvent() // the queue pair was in RTS
 	}
 }
 
-// In SQD requests in progress are finished, which the event reports; posted requests wait for RTS.
+// connectedSQD checks that SQD completes the requests in progress, that an event reports this, and that other requests
+// wait for RTS.
 func connectedSQD(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -86,7 +87,7 @@ func connectedSQD(t *testing.T, w *rig.World) {
 	}
 }
 
-// In SQD the way to the peer and other attributes may change. Requests take the new ones.
+// connectedChangeInSQD changes the address vector and other attributes in SQD. Later requests must use them.
 func connectedChangeInSQD(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	toSQD(t, p.A.QP, false)
@@ -106,7 +107,7 @@ func connectedChangeInSQD(t *testing.T, w *rig.World) {
 		}
 		bad := verbs.QPAttr{AHAttr: *end.to}
 		bad.AHAttr.GRH.DGID = rig.GID(w.Pair.Unreachable)
-		rig.Refused(t, end.qp.Modify(&bad, verbs.QPAttrAV), unix.EINVAL) // of another IP version
+		rig.Refused(t, end.qp.Modify(&bad, verbs.QPAttrAV), unix.EINVAL) // the address has another IP version
 		rig.To(t, end.qp, verbs.QPStateRTS)
 	}
 	w.A.NoEvent() // no event was requested
@@ -114,17 +115,17 @@ func connectedChangeInSQD(t *testing.T, w *rig.World) {
 	p.A.Post(p.A.Request(verbs.WRRDMARead, &p.B, 1000))
 	p.A.Expect(rig.OK(1))
 	if !bytes.Equal(p.A.MR.Bytes()[:1000], rig.Pattern(1000, 4)) {
-		t.Error("other bytes")
+		t.Error("the bytes differ")
 	}
 }
 
-// ERR flushes outstanding requests, begun or not, in order, and requests posted later.
+// connectedErr checks that ERR flushes all outstanding requests in order, and requests that are posted later.
 func connectedErr(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
 		p.A.Recv(7, 0, 10)
 		if kind == verbs.QPTypeUC {
-			rig.To(t, p.A.QP, verbs.QPStateSQD) // else they would be sent
+			rig.To(t, p.A.QP, verbs.QPStateSQD) // so that the requests are not sent
 		}
 		for id := range 3 {
 			wr := p.A.Request(verbs.WRSend, &p.B, 5000) // RC: the peer has no receive
@@ -143,7 +144,8 @@ func connectedErr(t *testing.T, w *rig.World) {
 	}
 }
 
-// RESET forgets requests, completions and the peer. Connected again, both begin anew.
+// connectedReset checks that RESET discards requests, completions and the connection, and that both queue pairs can be
+// connected again.
 func connectedReset(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)
@@ -161,13 +163,14 @@ func connectedReset(t *testing.T, w *rig.World) {
 			p.A.Expect(rig.OK(1))
 			p.B.Expect(rig.OK(1))
 			if !bytes.Equal(p.B.MR.Bytes()[2000:2700], rig.Pattern(700, 8)) {
-				t.Error("other bytes")
+				t.Error("the bytes differ")
 			}
 		}
 	}
 }
 
-// Connected queue pairs take receives of an SRQ in turn. One that goes to ERR leaves them to the others.
+// connectedSRQ checks that several connected queue pairs can share an SRQ, and that a queue pair in ERR leaves its
+// receives to the others.
 func connectedSRQ(t *testing.T, w *rig.World) {
 	var all []*rig.Peers
 	for range 3 {
@@ -200,7 +203,7 @@ func connectedSRQ(t *testing.T, w *rig.World) {
 	w.B.Expect(rig.OK(5))
 }
 
-// When Close returns, no byte of the peer's comes any more.
+// connectedClose checks that the peer cannot write to memory after Close has returned.
 func connectedClose(t *testing.T, w *rig.World) {
 	for range 20 {
 		p := w.Connect(verbs.QPTypeRC, func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt = 4, 1 })
@@ -212,13 +215,13 @@ func connectedClose(t *testing.T, w *rig.World) {
 		clear(p.B.MR.Bytes())
 		p.A.Wait(rig.Depth)
 		if !bytes.Equal(p.B.MR.Bytes(), make([]byte, rig.RegionLen)) {
-			t.Fatal("a closed queue pair has taken a write")
+			t.Fatal("a closed queue pair has executed a WRITE")
 		}
 		rig.Check(t, p.A.QP.Close())
 	}
 }
 
-// Requests may be unsignaled, inline, fenced and solicited.
+// connectedFlags checks unsignaled, inline, fenced and solicited requests.
 func connectedFlags(t *testing.T, w *rig.World) {
 	for _, kind := range rig.ConnectedTypes {
 		p := w.Connect(kind, nil)

@@ -22,8 +22,8 @@ var reregTests = []rig.Test{
 	{Name: "rereg MR under traffic", Run: reregUnderTraffic},
 }
 
-// New memory is what requests use from then on, those too that were posted before and have not run.
-// The keys stay.
+// reregMemory checks that requests use the new memory, including waiting ones that were posted before, and that the
+// keys do not change.
 func reregMemory(t *testing.T, w *rig.World) {
 	s := w.A
 	if !s.Reaches() {
@@ -36,12 +36,12 @@ func reregMemory(t *testing.T, w *rig.World) {
 	key, old := mr.LKey(), mr.SGE(0, 14)
 	rig.To(t, s.QP, verbs.QPStateSQD)
 	s.Receive(0)
-	s.Post(s.Send(1, s.AH(s.End.IPv4), s.QP, old)) // waits
+	s.Post(s.Send(1, s.AH(s.End.IPv4), s.QP, old)) // waits in SQD
 	rig.Check(t, mr.Rereg(&verbs.ReregAttr{Memory: []byte("the new memory, longer")}, verbs.ReregChangeTranslation))
 	rig.To(t, s.QP, verbs.QPStateRTS)
 	got := s.Expect(rig.OK(0), rig.OK(1))
 	if _, payload := s.Received(got[0]); string(payload) != "the new memory" {
-		t.Errorf("a request that waited sends %q", payload)
+		t.Errorf("a waiting request sent %q", payload)
 	}
 	if mr.LKey() != key || string(mr.Bytes()) != "the new memory, longer" {
 		t.Errorf("key %#x, was %#x; memory %q", mr.LKey(), key, mr.Bytes())
@@ -52,13 +52,12 @@ func reregMemory(t *testing.T, w *rig.World) {
 	rig.Check(t, mr.Rereg(&verbs.ReregAttr{Memory: []byte("short"), IOVA: 4096}, verbs.ReregChangeTranslation))
 	s.CannotSend(old)
 	if text := s.Sends(verbs.SGE{Addr: 4097, Length: 4, LKey: key}); text != "hort" || mr.IOVA() != 4096 {
-		t.Errorf("at an address: %q, from %d on", text, mr.IOVA())
+		t.Errorf("with an address: %q, base %d", text, mr.IOVA())
 	}
 	rig.Check(t, mr.Close())
 }
 
-// The region moves to another PD: requests of the old one can no longer use it, and only the new
-// one is in use by it.
+// reregPD moves a region to another PD. Requests of the old PD can no longer use it, and the old PD can be closed.
 func reregPD(t *testing.T, w *rig.World) {
 	s := w.A
 	pd, err := s.Ctx.AllocPD()
@@ -78,7 +77,7 @@ func reregPD(t *testing.T, w *rig.World) {
 	rig.Check(t, mr.Close())
 }
 
-// A region that receives may write to becomes one that they may not, and back.
+// reregAccess removes the local write access of a region, and grants it again.
 func reregAccess(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -100,7 +99,7 @@ func reregAccess(t *testing.T, w *rig.World) {
 	receive(verbs.WCSuccess)
 }
 
-// All three change in one step.
+// reregAll changes the memory, the PD and the access in one call.
 func reregAll(t *testing.T, w *rig.World) {
 	s := w.A
 	if !s.Reaches() {
@@ -118,11 +117,11 @@ func reregAll(t *testing.T, w *rig.World) {
 	rig.Check(t, pd.Close())
 	rig.Check(t, s.QP.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{s.Piece(1, 40), mr.SGE(0, 4)}}}))
 	s.Post(s.Send(6, s.AH(s.End.IPv4), s.QP))
-	s.Expect(rig.Ended(5, verbs.WCLocProtErr), rig.OK(6)) // not writable any more
+	s.Expect(rig.Ended(5, verbs.WCLocProtErr), rig.OK(6)) // the region is no longer writable
 	rig.Check(t, mr.Close())
 }
 
-// A refused change leaves the region unchanged.
+// reregRefuses checks that a refused change has no effect on the region.
 func reregRefuses(t *testing.T, w *rig.World) {
 	s := w.A
 	mr, err := s.PD.AllocMRIOVA(4, 16, 0)
@@ -158,14 +157,14 @@ func reregRefuses(t *testing.T, w *rig.World) {
 		}
 	}
 	if text := s.Sends(mr.SGE(0, 4)); text != "same" || mr.IOVA() != 16 {
-		t.Errorf("sends %q, from %d on", text, mr.IOVA())
+		t.Errorf("sends %q, base %d", text, mr.IOVA())
 	}
 	rig.Check(t, mr.Close())
 	rig.Refused(t, mr.Rereg(&verbs.ReregAttr{}, verbs.ReregChangeAccess), verbs.ErrObjectClosed, "MR")
 }
 
-// While messages are sent from a region, its memory changes again and again: each message is of the
-// old memory or of the new, never of both.
+// reregUnderTraffic changes the memory of a region while messages are sent from it. Each message must come from one
+// memory only.
 func reregUnderTraffic(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	if !a.Reaches() {

@@ -27,7 +27,7 @@ var resizeTests = []rig.Test{
 	{Name: "resize with resets", Run: resizeWithResets},
 }
 
-// With all sizes, queued completions stay, in order, and more fit after them.
+// resizeKeeps checks that resizing keeps the queued completions in order, and that more can follow.
 func resizeKeeps(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(8)
 	qp := w.B.Flushing(cq, 64)
@@ -57,7 +57,7 @@ func resizeKeeps(t *testing.T, w *rig.World) {
 	}
 }
 
-// A size below the number of queued completions is refused, and has no effect.
+// resizeBelow checks that a size below the number of queued completions is refused without an effect.
 func resizeBelow(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(8)
 	qp := w.B.Flushing(cq, 8)
@@ -81,7 +81,7 @@ func resizeBelow(t *testing.T, w *rig.World) {
 		t.Errorf("capacity %d", cq.Capacity())
 	}
 	rig.Check(t, cq.Resize(5))
-	rig.Check(t, cq.Resize(5)) // again, with the kept ones
+	rig.Check(t, cq.Resize(5)) // a second resize, which keeps the same completions
 	rig.Refused(t, cq.Resize(4), unix.EINVAL)
 	rig.Same(t, w.B.WaitOn(cq, 5), want...)
 	rig.Check(t, cq.Resize(1))
@@ -90,7 +90,7 @@ func resizeBelow(t *testing.T, w *rig.World) {
 	rig.Refused(t, cq.Resize(8), verbs.ErrObjectClosed)
 }
 
-// The new size counts: beyond it is an overrun.
+// resizedOverrun checks that a completion beyond the new size is an overrun.
 func resizedOverrun(t *testing.T, w *rig.World) {
 	small, qps := w.B.Overrunnable(1)
 	rig.Check(t, small.Resize(2))
@@ -103,7 +103,7 @@ func resizedOverrun(t *testing.T, w *rig.World) {
 	w.B.ExpectEvents(cqErr(small), qpFatal(qps[0]))
 }
 
-// An arming goes along.
+// resizeArmed checks that an armed CQ remains armed.
 func resizeArmed(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	c.Arrive(1, 0)
@@ -125,8 +125,8 @@ func resizeArmed(t *testing.T, w *rig.World) {
 	rig.Check(t, c.CQ.AckEvents(1))
 }
 
-// A size that the armed number does not fit in is refused: its event would never come. It can be armed for
-// fewer, and when the event has come any size is good.
+// resizeBelowArmed checks that a size below the armed number is refused, since the event would never occur. After
+// arming a smaller number, or after the event, smaller sizes are allowed.
 func resizeBelowArmed(t *testing.T, w *rig.World) {
 	c := w.NewNotified(16)
 	rig.Check(t, kernel.ReqNcompNotif(c.CQ, 9))
@@ -145,7 +145,8 @@ func resizeBelowArmed(t *testing.T, w *rig.World) {
 	c.NoEvent()
 }
 
-// Whichever comes first, a number that a CQ is armed for has room in it.
+// resizeWhileArming resizes and arms a CQ concurrently. One of the calls must fail if the armed number exceeds the new
+// size.
 func resizeWhileArming(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQOn(w.B.NewChannel(), 16)
 	for range 200 {
@@ -162,8 +163,8 @@ func resizeWhileArming(t *testing.T, w *rig.World) {
 	}
 }
 
-// While the card completes, and one goroutine polls, another one resizes: every completion
-// comes once, in order, and no goroutine sleeps forever, with waits and with notifications.
+// resizeUnderLoad resizes a CQ while the card completes requests and another goroutine polls. Each completion must
+// arrive once and in order, with Wait and with notifications.
 func resizeUnderLoad(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -192,7 +193,7 @@ func resizeUnderLoad(t *testing.T, w *rig.World) {
 	}
 }
 
-// getThenPoll is the loop of a program with a completion channel.
+// getThenPoll is the polling loop of a program with a completion channel.
 func getThenPoll(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (int, error) {
 	for {
 		if n, err := c.CQ.Poll(wcs); n > 0 || err != nil {
@@ -214,7 +215,7 @@ func getThenPoll(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (int, err
 	}
 }
 
-// Several goroutines may resize at once; the last one's size counts.
+// resizeBySeveral resizes a CQ from several goroutines. The capacity is that of the last call.
 func resizeBySeveral(t *testing.T, w *rig.World) {
 	cq := w.A.NewCQ(4)
 	var all sync.WaitGroup
@@ -234,7 +235,7 @@ func resizeBySeveral(t *testing.T, w *rig.World) {
 	}
 }
 
-// Completions of a queue pair that is reset meanwhile go away, those of others stay.
+// resizeWithResets checks that a reset between resizes discards the completions of its queue pair only.
 func resizeWithResets(t *testing.T, w *rig.World) {
 	cq := w.B.NewCQ(64)
 	stays, goes := w.B.Flushing(cq, 16), w.B.Flushing(cq, 16)

@@ -14,8 +14,7 @@ var revokeTests = []rig.Test{
 	{Name: "memory that is taken away", Run: memoryTakenAway, Rounds: 5},
 }
 
-// Once a key is revoked, by whatever means, no byte is written by it and none is read, also not for a
-// request that had begun.
+// memoryTakenAway checks that no byte is written or read with a revoked key, also for requests in progress.
 func memoryTakenAway(t *testing.T, w *rig.World) {
 	for name, revoke := range map[string]func(p *rig.Peer, mw *verbs.MW){
 		"the region is closed":     func(p *rig.Peer, mw *verbs.MW) { rig.Check(p, mw.Close()); rig.Check(p, p.MR.Close()) },
@@ -46,13 +45,13 @@ func memoryTakenAway(t *testing.T, w *rig.World) {
 				clear(memory)
 				failed := p.A.Wait(rig.Depth)
 				if failed[rig.Depth-1].Status == verbs.WCSuccess {
-					return // all was over before it began
+					return // all requests were executed before
 				}
 				if !bytes.Equal(memory, make([]byte, rig.RegionLen)) {
-					t.Error("a byte was written by a key that is revoked")
+					t.Error("a byte was written with a revoked key")
 				}
 				if op == verbs.WRRDMARead && !bytes.Equal(p.A.MR.Bytes(), rig.Pattern(rig.RegionLen, 1)) {
-					t.Error("a byte was read by a key that is revoked")
+					t.Error("a byte was read with a revoked key")
 				}
 			})
 		}

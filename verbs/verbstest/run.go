@@ -12,14 +12,14 @@ import (
 	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-// Pair is two cards that reach each other, and End a session of one; see package rig.
+// Pair contains two cards that reach each other, and End a session on one of them. See package rig.
 type (
 	Pair = rig.Pair
 	End  = rig.End
 )
 
-// Run runs all tests, each as a test of its own and over a pair of its own, made by newPair with
-// that test's T. A pair of which a required field is empty fails before any of them.
+// Run runs all tests as subtests. Each calls newPair with its own T and uses a new pair. If a required field of the
+// pair is empty, Run fails before the first test.
 func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 	t.Helper()
 	if !rig.IsWhole(t, newPair) {
@@ -43,15 +43,15 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 
 func all() []rig.Test {
 	return slices.Concat(
-		objectTests, limitTests, createTests, queryTests, findTests, capabilityTests, hwStatsTests, // objects and their life
-		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, fastMRTests, integrityTests, dmaTests, revokeTests, // states and kinds of queue pairs
+		objectTests, limitTests, createTests, queryTests, findTests, capabilityTests, hwStatsTests, // objects and their life cycle
+		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, fastMRTests, integrityTests, dmaTests, revokeTests, // states and types of queue pairs
 		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, countersTests, iovaTests, keyTests, reregTests, // requests
-		ahTests, modifyAHTests, headerTests, // where it goes
+		ahTests, modifyAHTests, headerTests, // addresses and headers
 		flowTests, overrunTests, drainTests, foundTests, resizeTests, // queues
 		notifyTests, channelTests, handlerTests, moderationTests, timestampTests, // events of CQs
-		waitTests, pollerTests, closeTests, // waiting, and the end
+		waitTests, pollerTests, closeTests, // waiting and closing
 		groupTests, joinTests, eventTests, portTests,
 		ids.Tests, hostile.Tests,
 	)

@@ -22,7 +22,7 @@ var sendTests = []rig.Test{
 	{Name: "longer than the MTU", Run: longerThanTheMTU},
 }
 
-// With any pieces, the sent data arrives, after the GRH.
+// sgeLists checks random SGE lists at both ends: the data must arrive after the GRH.
 func sgeLists(t *testing.T, w *rig.World) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -48,12 +48,12 @@ func sgeLists(t *testing.T, w *rig.World) {
 			t.Fatalf("%d bytes from %v into %v: got %d bytes, from %v to %v", len(want), sges, into, len(payload), grh.SGID(), grh.DGID())
 		}
 		if left := buffer[got[0].ByteLen:]; slices.ContainsFunc(left, func(b byte) bool { return b != 0 }) {
-			t.Fatal("memory behind the message was written to")
+			t.Fatal("memory after the message was written")
 		}
 	}
 }
 
-// cut lays a length out over up to four pieces, each in a slot of its own.
+// cut divides a length into up to four SGEs, each in its own slot.
 func cut(random *rand.Rand, s *rig.Station, length int) (sges []verbs.SGE) {
 	first := random.IntN(16)
 	for i := range 4 {
@@ -69,7 +69,7 @@ func cut(random *rand.Rand, s *rig.Station, length int) (sges []verbs.SGE) {
 	return sges
 }
 
-// inline data is copied: its memory can be used again at once.
+// inline checks that inline data is copied, so that its memory can be reused immediately.
 func inline(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -84,7 +84,7 @@ func inline(t *testing.T, w *rig.World) {
 	empty := a.Send(3, ah, b.QP)
 	empty.Flags |= verbs.SendInline
 	b.Receive(0, 1, 2)
-	rig.To(t, a.QP, verbs.QPStateSQD) // nothing is sent before the memory has changed
+	rig.To(t, a.QP, verbs.QPStateSQD) // so that the memory changes before the messages are sent
 	a.Post(first, second, empty)
 	clear(own)
 	clear(a.MR.Bytes())
@@ -126,7 +126,7 @@ func immediate(t *testing.T, w *rig.World) {
 	}
 }
 
-// signaled sends complete, or all with SQSigAll; failures always do.
+// signaled checks that signaled and failed sends complete, and with SQSigAll all sends.
 func signaled(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	all := a.NewQPWith(verbs.QPInitAttr{SendCQ: a.CQ, RecvCQ: a.CQ, Cap: rig.DefaultCap(), SQSigAll: true})
@@ -145,7 +145,7 @@ func signaled(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// The error of a message that is too long names the active MTU.
+// longerThanTheMTU checks that the error of a message that is too long contains the active MTU.
 func longerThanTheMTU(t *testing.T, w *rig.World) {
 	a, mtu := w.A, w.A.MTU()
 	ah := a.AH(w.B.End.IPv4)

@@ -21,10 +21,10 @@ var smallTests = []rig.Test{
 	{Name: "regions on demand", Run: onDemand},
 	{Name: "device memory", Run: deviceMemory},
 	{Name: "device memory refuses", Run: deviceMemoryRefuses},
-	{Name: "what there is nothing to do for", Run: nothingToDo},
+	{Name: "calls without an effect", Run: nothingToDo},
 }
 
-// Advice is accepted for memory that a request could use, and refused for any other.
+// adviseMR checks that advice is accepted for memory that requests can use, and refused for other memory.
 func adviseMR(t *testing.T, w *rig.World) {
 	s := w.A
 	for advice := compat.AdvicePrefetch; advice <= compat.AdvicePrefetchNoFault; advice++ {
@@ -48,7 +48,7 @@ func adviseMR(t *testing.T, w *rig.World) {
 	}
 }
 
-// Objects of a parent domain and of its underlying domain can be used together.
+// parentDomains checks that objects of a parent domain and of its underlying domain can be used together.
 func parentDomains(t *testing.T, w *rig.World) {
 	a := w.A
 	td, err := a.Ctx.AllocTD()
@@ -82,14 +82,14 @@ func parentDomains(t *testing.T, w *rig.World) {
 	}
 	rig.Check(t, errors.Join(qp.Close(), ah.Close(), parent.Close()))
 	rig.Refused(t, parent.Close(), verbs.ErrObjectClosed)
-	rig.Refused(t, pd.Close(), unix.EBUSY) // the region
+	rig.Refused(t, pd.Close(), unix.EBUSY) // mr still uses it
 	rig.Check(t, errors.Join(mr.Close(), pd.Close(), td.Close()))
 	rig.Refused(t, td.Close(), verbs.ErrObjectClosed)
 	_, err = pd.AllocParentDomain(nil)
 	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
-// A region on demand is used like any other, as its capabilities say.
+// onDemand checks the on-demand paging capabilities, and that a region with AccessOnDemand works like others.
 func onDemand(t *testing.T, w *rig.World) {
 	caps := compat.QueryODPCaps(w.A.Ctx)
 	if caps.General != compat.ODPSupport || caps.UD != compat.ODPSend|compat.ODPRecv|compat.ODPSRQRecv || caps.RC&compat.ODPAtomic == 0 || caps.UC&compat.ODPRead != 0 {
@@ -103,7 +103,7 @@ func onDemand(t *testing.T, w *rig.World) {
 	w.B.Expect(rig.OK(0))
 }
 
-// Fork, the order of data and counters that cannot be switched: the answers are true and cost nothing.
+// nothingToDo checks calls for fork support, data order and optional counters, which have no effect.
 func nothingToDo(t *testing.T, w *rig.World) {
 	rig.Check(t, compat.ForkInit())
 	if status := compat.IsForkInitialized(); status != compat.ForkUnneeded {
@@ -123,7 +123,8 @@ func nothingToDo(t *testing.T, w *rig.World) {
 	rig.Refused(t, stats.Modify(-1, true), unix.EINVAL)
 }
 
-// Device memory is reached by copies and by regions of its parts, which are sent from and received into.
+// deviceMemory checks that device memory can be accessed by copies, and by sends and receives with regions of its
+// parts.
 func deviceMemory(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	dm, err := a.Ctx.AllocDM(4096)
@@ -150,17 +151,18 @@ func deviceMemory(t *testing.T, w *rig.World) {
 	b.Post(b.Send(3, b.AH(a.End.IPv4), a.QP, b.Piece(1, 13)))
 	b.Expect(rig.OK(3))
 	a.Expect(rig.OK(2))
-	rig.Check(t, dm.CopyFrom(1000+20+40, got[:13])) // behind the GRH
+	rig.Check(t, dm.CopyFrom(1000+20+40, got[:13])) // after the GRH
 	if string(got[:13]) != "to the device" {
 		t.Errorf("%q", got[:13])
 	}
-	a.Post(a.Send(4, a.AH(b.End.IPv4), b.QP, mr.SGE(90, 11))) // the memory goes on, the region does not
+	a.Post(a.Send(4, a.AH(b.End.IPv4), b.QP, mr.SGE(90, 11))) // beyond the region, but inside the device memory
 	a.Expect(rig.Ended(4, verbs.WCLocProtErr))
 	rig.Refused(t, dm.Close(), unix.EBUSY, "1")
 	rig.Check(t, errors.Join(mr.Close(), dm.Close()))
 }
 
-// Memory beyond the end cannot be copied or registered, and no session has more than MaxDMSize.
+// deviceMemoryRefuses checks that memory beyond the end cannot be copied or registered, and that a session has at most
+// MaxDMSize bytes.
 func deviceMemoryRefuses(t *testing.T, w *rig.World) {
 	a := w.A
 	dm, err := a.Ctx.AllocDM(64)
@@ -194,7 +196,7 @@ func deviceMemoryRefuses(t *testing.T, w *rig.World) {
 	rig.Refused(t, dm.CopyTo(0, one), verbs.ErrObjectClosed)
 	rig.Refused(t, reg(dm, 0, 1, 0), verbs.ErrObjectClosed)
 	rig.Refused(t, dm.Close(), verbs.ErrObjectClosed)
-	whole, err := a.Ctx.AllocDM(ib.MaxDMSize) // the 64 are free again
+	whole, err := a.Ctx.AllocDM(ib.MaxDMSize) // the 64 bytes are free again
 	rig.Check(t, err)
 	rig.Check(t, whole.Close())
 }

@@ -21,7 +21,7 @@ var specialTests = []rig.Test{
 	{Name: "GSI", Run: gsi},
 }
 
-// Each number of a type is one that works, one that is known and not supported, or none.
+// qpTypes checks for each type number that it is supported, known but unsupported, or invalid.
 func qpTypes(t *testing.T, w *rig.World) {
 	s := w.A
 	for n := range 256 {
@@ -43,8 +43,8 @@ func qpTypes(t *testing.T, w *rig.World) {
 	}
 }
 
-// Numbers are used again late: a message to a queue pair that has been closed reaches no other. None
-// is that of a special queue pair, or of groups.
+// qpNumbers checks that queue pair numbers are not reused soon, so that messages to a closed queue pair reach no other
+// one, and that none is reserved for special queue pairs or groups.
 func qpNumbers(t *testing.T, w *rig.World) {
 	seen := map[verbs.QPN]bool{w.A.QP.Number(): true}
 	for range 1000 {
@@ -58,7 +58,7 @@ func qpNumbers(t *testing.T, w *rig.World) {
 	}
 }
 
-// QP 1 requires the privilege to use privileged Q_Keys.
+// gsiIsPrivileged checks that QP 1 requires the privilege to use privileged Q_Keys.
 func gsiIsPrivileged(t *testing.T, w *rig.World) {
 	may := w.A.Privileged()
 	qp, err := w.A.CreateGSI()
@@ -76,7 +76,7 @@ func gsiIsPrivileged(t *testing.T, w *rig.World) {
 	}
 }
 
-// QP 1 is one for a card, has its Q_Key from the beginning, and is a queue pair for datagrams.
+// gsi checks that a card has one QP 1, which has its Q_Key in RESET and sends datagrams.
 func gsi(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	if !a.Privileged() || !b.Privileged() {
@@ -109,7 +109,7 @@ func gsi(t *testing.T, w *rig.World) {
 	rig.Check(t, from.Close())
 }
 
-// gsiIsTaken checks that no other session on a's card can have QP 1.
+// gsiIsTaken checks that no other session on a's card can create QP 1.
 func gsiIsTaken(w *rig.World) {
 	w.A.Helper()
 	if w.Pair.Beside == nil {
@@ -126,8 +126,7 @@ func gsiIsTaken(w *rig.World) {
 	rig.Check(w.A, session.Close())
 }
 
-// gsiAttributes checks what QP 1 takes on its way to INIT, and that RESET keeps what it has from the
-// beginning.
+// gsiAttributes checks the attributes that QP 1 accepts for INIT, and that RESET keeps its initial ones.
 func gsiAttributes(t *testing.T, qp *verbs.QP) {
 	t.Helper()
 	const mask = verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrQKey

@@ -19,15 +19,15 @@ func sqDrained(qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: verbs.EventSQDrained, QP: qp}
 }
 
-// toSQD stops the send queue, and requests the event.
+// toSQD moves a queue pair to SQD, and requests the event if notify is set.
 func toSQD(t testing.TB, qp *verbs.QP, notify bool) {
 	t.Helper()
 	attr := verbs.QPAttr{State: verbs.QPStateSQD, EnSQDAsyncNotify: notify}
 	rig.Check(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify))
 }
 
-// When the event of a drained send queue comes, the completions of sent requests are in the CQ, and the rest
-// waits for RTS. Each SQD that requests it has one.
+// sqdEvent checks that each requested event of SQD occurs after the completions of the sent requests, and that the
+// other requests wait for RTS.
 func sqdEvent(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -52,7 +52,7 @@ func sqdEvent(t *testing.T, w *rig.World) {
 	a.NoEvent()
 }
 
-// Without a request there is no event, and Query reports this.
+// sqdWithoutEvent checks that no event occurs without a request, and that Query reports the request.
 func sqdWithoutEvent(t *testing.T, w *rig.World) {
 	a := w.A
 	asked := func(want bool) {
@@ -60,7 +60,7 @@ func sqdWithoutEvent(t *testing.T, w *rig.World) {
 		attr, _, err := a.QP.Query()
 		rig.Check(t, err)
 		if attr.EnSQDAsyncNotify != want || attr.State != verbs.QPStateSQD {
-			t.Errorf("%+v, want the notification %v", attr, want)
+			t.Errorf("%+v, want notification %v", attr, want)
 		}
 	}
 	rig.To(t, a.QP, verbs.QPStateSQD)

@@ -22,17 +22,17 @@ var srqTests = []rig.Test{
 	{Name: "SRQ in use", Run: srqInUse},
 }
 
-// Receives go to the queue pairs in the order of the messages, each to one; completions are in the
-// CQ of the one that took it.
+// sharedReceives checks that messages consume receives in order, and that each completion is in the CQ of the queue
+// pair that received the message.
 func sharedReceives(t *testing.T, w *rig.World) {
 	b := w.B
 	q, other := b.NewSRQ(rig.Depth), b.NewCQ(16)
 	first, second, third := b.Sharer(q, b.CQ), b.Sharer(q, other), b.Sharer(q, b.CQ)
 	b.Give(q, 0, 1, 2, 3)
-	w.Tell(first, second, third, second, first) // no receive for the last
+	w.Tell(first, second, third, second, first) // no receive is left for the last one
 	for i, wc := range b.Expect(rig.OK(0), rig.OK(2)) {
 		if want := []*verbs.QP{first, third}[i].Number(); wc.QPN != want {
-			t.Errorf("receive %d went to %v, want %v", wc.ID, wc.QPN, want)
+			t.Errorf("receive %d was consumed by %v, want %v", wc.ID, wc.QPN, want)
 		}
 	}
 	rig.Same(t, b.WaitOn(other, 2), rig.OK(1), rig.OK(3))
@@ -45,7 +45,8 @@ func sharedReceives(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// A slot is free when the card has taken its receive, polled or not; the error of a list identifies the one that did not fit.
+// srqSlots checks that a slot is free when the card has dequeued its receive, even if the completion is not polled, and
+// that the error of a list identifies the first request without a slot.
 func srqSlots(t *testing.T, w *rig.World) {
 	b := w.B
 	q, cq := b.NewSRQ(4), b.NewCQ(64)
@@ -69,7 +70,7 @@ func srqSlots(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// The memory of a receive is that of the SRQ's PD, not of the queue pair's.
+// srqOfAnotherPD checks that receives use memory of the SRQ's PD, not of the queue pair's.
 func srqOfAnotherPD(t *testing.T, w *rig.World) {
 	b := w.B
 	pd, err := b.Ctx.AllocPD()
@@ -83,7 +84,7 @@ func srqOfAnotherPD(t *testing.T, w *rig.World) {
 	w.Tell(first, first, second)
 	b.Expect(rig.OK(1), rig.Ended(2, verbs.WCLocProtErr), rig.OK(3))
 	if rig.StateOf(t, first) != verbs.QPStateErr || rig.StateOf(t, second) != verbs.QPStateRTS {
-		t.Error("the queue pair that took the bad receive is in ERR, the other is not")
+		t.Error("want ERR only for the queue pair that consumed the invalid receive")
 	}
 	rig.Refused(t, pd.Close(), unix.EBUSY)
 	for _, object := range []rig.Closer{first, second, q, mr, pd} {
@@ -91,7 +92,7 @@ func srqOfAnotherPD(t *testing.T, w *rig.World) {
 	}
 }
 
-// ERR, RESET and Close of a queue pair leave the receives to the others.
+// srqKeepsReceives checks that ERR, RESET and Close of a queue pair leave the receives to the others.
 func srqKeepsReceives(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(rig.Depth)
@@ -108,7 +109,7 @@ func srqKeepsReceives(t *testing.T, w *rig.World) {
 	w.NothingElse()
 	w.Tell(last, last, last)
 	b.Expect(rig.OK(0), rig.OK(1), rig.OK(2))
-	// From RESET a queue pair comes back to the same SRQ.
+	// After RESET a queue pair uses the same SRQ.
 	rig.To(t, last, verbs.QPStateReset)
 	rig.Check(t, last.Activate(rig.TestQKey))
 	b.Give(q, 5)
@@ -117,7 +118,8 @@ func srqKeepsReceives(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Members of a group that share an SRQ take a receive each; when none is left, the rest gets nothing.
+// srqInAGroup checks that members of a group that share an SRQ consume a receive each, and that members without a
+// receive drop the message.
 func srqInAGroup(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	q := b.NewSRQ(rig.Depth)
@@ -142,14 +144,14 @@ func srqInAGroup(t *testing.T, w *rig.World) {
 		took[wc.QPN]++
 	}
 	if len(took) != 3 {
-		t.Errorf("receives went to %v", took)
+		t.Errorf("the receives were consumed by %v", took)
 	}
 	w.NothingElse()
 	b.ExpectDrops(map[string]uint64{"no_receive": 1})
 }
 
-// The permitted sends in each state do not depend on the source of receives: nothing before RTS, but
-// in ERR that the card set too, where it is flushed.
+// srqPostByState checks that an SRQ does not change the states in which sends can be posted: from RTS on, and in ERR,
+// where they are flushed.
 func srqPostByState(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(rig.Depth)
@@ -170,7 +172,7 @@ func srqPostByState(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Invalid attributes are refused with the valid ones.
+// srqRefuses checks the errors of invalid attributes.
 func srqRefuses(t *testing.T, w *rig.World) {
 	s := w.B
 	device, err := s.Ctx.QueryDevice()
@@ -206,7 +208,7 @@ func srqRefuses(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 }
 
-// An SRQ cannot be closed while queue pairs use it, in whatever state they are.
+// srqInUse checks that an SRQ cannot be closed while queue pairs use it, in any state.
 func srqInUse(t *testing.T, w *rig.World) {
 	s := w.A
 	q := s.NewSRQ(1)

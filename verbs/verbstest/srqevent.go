@@ -31,7 +31,7 @@ func arm(t testing.TB, q *verbs.SRQ, limit uint32) {
 	rig.Check(t, q.Modify(&verbs.SRQAttr{Limit: limit}, verbs.SRQLimit))
 }
 
-// The event comes once an arming, when fewer receives than the limit are left.
+// srqLimit checks that a limit causes one event when fewer receives are queued.
 func srqLimit(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(8)
@@ -53,12 +53,12 @@ func srqLimit(t *testing.T, w *rig.World) {
 	arm(t, q, 3)
 	arm(t, q, 0)
 	w.Tell(qp, qp, qp)
-	b.NoEvent() // disarmed
+	b.NoEvent() // not armed again
 	b.Wait(10)
 	w.NothingElse()
 }
 
-// A queue that is armed when it has too few receives already has its event at once.
+// srqLimitAtOnce checks that a limit above the number of queued receives causes its event immediately.
 func srqLimitAtOnce(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(8)
@@ -72,7 +72,7 @@ func srqLimitAtOnce(t *testing.T, w *rig.World) {
 	b.NoEvent()
 }
 
-// What waits in a queue that a resize has replaced counts too.
+// srqLimitAndResize checks that receives queued before a resize count too.
 func srqLimitAndResize(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(4)
@@ -87,8 +87,8 @@ func srqLimitAndResize(t *testing.T, w *rig.World) {
 	b.Expect(rig.OK(0), rig.OK(1), rig.OK(2))
 }
 
-// A queue pair with an SRQ that goes to ERR, by Modify or by an error, takes no more receives: the
-// event reports this. One with a queue of its own has no such event.
+// lastWQE checks that a queue pair with an SRQ that changes to ERR, by Modify or after an error, has a "last WQE
+// reached" event. A queue pair with its own receive queue has none.
 func lastWQE(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(rig.Depth)
@@ -100,7 +100,7 @@ func lastWQE(t *testing.T, w *rig.World) {
 	rig.To(t, first, verbs.QPStateErr)
 	rig.To(t, first, verbs.QPStateErr)
 	b.ExpectEvents(lastReached(first))
-	rig.Same(t, rig.Completions(t, b.CQ), rig.OK(0)) // those that it took are there
+	rig.Same(t, rig.Completions(t, b.CQ), rig.OK(0)) // the completion precedes the event
 	rig.Check(t, q.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{{LKey: 12345, Length: rig.SlotLen}}}}))
 	w.Tell(second)
 	b.ExpectEvents(lastReached(second))
@@ -109,7 +109,7 @@ func lastWQE(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Closed objects have no events.
+// eventsOfClosedSRQ checks that closed objects have no events.
 func eventsOfClosedSRQ(t *testing.T, w *rig.World) {
 	for range 10 {
 		q := w.B.NewSRQ(1)

@@ -19,8 +19,8 @@ var srqLoadTests = []rig.Test{
 
 const loadReceives = 2000
 
-// Several goroutines post to an SRQ that is resized and armed all the time, while messages to several
-// queue pairs take from it: each receive completes once, and none is lost.
+// srqUnderLoad posts to an SRQ from several goroutines while it is resized and armed, and while several queue pairs
+// consume its receives. Each receive must complete once.
 func srqUnderLoad(t *testing.T, w *rig.World) {
 	b := w.B
 	q, cq := b.NewSRQ(16), b.NewCQ(loadReceives)
@@ -40,7 +40,7 @@ func srqUnderLoad(t *testing.T, w *rig.World) {
 	seen := map[uint64]bool{}
 	for _, wc := range b.WaitOn(cq, loadReceives) {
 		if wc.Status != verbs.WCSuccess || seen[wc.ID] {
-			t.Errorf("receive %d: %v, twice: %v", wc.ID, wc.Status, seen[wc.ID])
+			t.Errorf("receive %d: status %v, completed before: %v", wc.ID, wc.Status, seen[wc.ID])
 		}
 		seen[wc.ID] = true
 	}
@@ -55,8 +55,8 @@ func srqUnderLoad(t *testing.T, w *rig.World) {
 	rig.Refused(t, q.Close(), unix.EBUSY)
 }
 
-// Modify and Close of a queue pair while others post to it: every post is taken or refused, and
-// nothing is used after it is gone.
+// modifyWhilePosting modifies and closes a queue pair while other goroutines post to it. Every post must succeed or
+// return an error, and no slot may leak.
 func modifyWhilePosting(t *testing.T, w *rig.World) {
 	s := w.A
 	ah := s.AH(w.B.End.IPv4)

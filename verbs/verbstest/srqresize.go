@@ -17,7 +17,7 @@ var srqResizeTests = []rig.Test{
 	{Name: "SRQ modify", Run: srqModify},
 }
 
-// resize changes how many receives an SRQ has room for.
+// resize changes the capacity of an SRQ.
 func resize(t testing.TB, q *verbs.SRQ, receives uint32) {
 	t.Helper()
 	attr := verbs.SRQAttr{MaxWR: receives}
@@ -27,7 +27,7 @@ func resize(t testing.TB, q *verbs.SRQ, receives uint32) {
 	}
 }
 
-// A resize keeps queued receives, in order, and counts them: the requested size is the total.
+// srqResize checks that a resize keeps the queued receives in order, and that they count towards the new size.
 func srqResize(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(4)
@@ -40,7 +40,7 @@ func srqResize(t *testing.T, w *rig.World) {
 	b.Expect(rig.OK(0), rig.OK(1))
 	below := verbs.SRQAttr{MaxWR: 5}
 	rig.Refused(t, q.Modify(&below, verbs.SRQMaxWR), unix.EINVAL, "max_wr 5")
-	rig.Refused(t, q.PostRecv([]verbs.RecvWR{{}, {}, {}}), unix.ENOMEM) // after two
+	rig.Refused(t, q.PostRecv([]verbs.RecvWR{{}, {}, {}}), unix.ENOMEM) // two fit
 	w.Tell(qp, qp, qp, qp)
 	b.Expect(rig.OK(2), rig.OK(3), rig.OK(4), rig.OK(5))
 	resize(t, q, 4)
@@ -52,7 +52,7 @@ func srqResize(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// However often a queue is resized before anything is taken, the order stays.
+// srqResizesInARow checks that several resizes in a row keep the order of the receives.
 func srqResizesInARow(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(16)
@@ -67,7 +67,7 @@ func srqResizesInARow(t *testing.T, w *rig.World) {
 		all = append(all, rig.OK(uint64(i)))
 	}
 	b.Expect(all...)
-	for range 200 { // of an empty queue, too
+	for range 200 { // an empty queue
 		resize(t, q, 1)
 		b.Give(q, 9)
 		rig.Refused(t, q.PostRecv([]verbs.RecvWR{{}}), unix.ENOMEM)
@@ -77,7 +77,8 @@ func srqResizesInARow(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Only so many resizes can have receives from before them; a message makes room for another.
+// srqTooManyResizes checks the limit on resizes with receives that were queued before them. A consumed receive permits
+// another resize.
 func srqTooManyResizes(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(256)
@@ -102,13 +103,13 @@ func srqTooManyResizes(t *testing.T, w *rig.World) {
 	w.Messages(qp, resizes-1)
 	for i, wc := range b.Wait(resizes + 1) {
 		if wc.ID != uint64(i) {
-			t.Errorf("receive %d came as number %d", wc.ID, i)
+			t.Errorf("receive %d completed as number %d", wc.ID, i)
 		}
 	}
 	w.NothingElse()
 }
 
-// Modify makes the whole change or none, and gives the values that its mask selects.
+// srqModify checks that Modify makes all changes or none, and returns the values that its mask selects.
 func srqModify(t *testing.T, w *rig.World) {
 	b := w.B
 	q := b.NewSRQ(8)
@@ -140,7 +141,7 @@ func srqModify(t *testing.T, w *rig.World) {
 	if got := queried(t, q); got.Limit != 3 || got.MaxWR != attr.MaxWR || got.MaxSGE < 4 {
 		t.Errorf("query gives %+v", got)
 	}
-	small := verbs.SRQAttr{MaxWR: 2} // less than the receives, and than the limit
+	small := verbs.SRQAttr{MaxWR: 2} // less than the queued receives and the limit
 	rig.Refused(t, q.Modify(&small, verbs.SRQMaxWR), unix.EINVAL)
 	b.NoEvent()
 }

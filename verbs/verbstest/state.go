@@ -19,7 +19,7 @@ var stateTests = []rig.Test{
 	{Name: "destroy with completions", Run: destroyWithCompletions},
 }
 
-// Permitted posts by state: receives from INIT on, sends from RTS on.
+// postByState checks the states in which posts are permitted: receives from INIT on, sends from RTS on.
 func postByState(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	qp := a.NewQP(rig.DefaultCap())
@@ -53,7 +53,7 @@ func postByState(t *testing.T, w *rig.World) {
 	}
 }
 
-// ERR completes everything outstanding in order, and requests posted afterwards too.
+// errFlushes checks that ERR flushes all outstanding requests in order, and requests that are posted later.
 func errFlushes(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -61,7 +61,7 @@ func errFlushes(t *testing.T, w *rig.World) {
 	rig.To(t, a.QP, verbs.QPStateSQD) // keeps sends in the queue
 	for i := range 3 {
 		wr := a.Send(uint64(10+i), ah, b.QP)
-		wr.Flags = verbs.SendFlags(i%2) * verbs.SendSignaled // flushed ones complete, signaled or not
+		wr.Flags = verbs.SendFlags(i%2) * verbs.SendSignaled // unsignaled requests have a flush completion too
 		a.Post(wr)
 	}
 	a.Receive(20, 21)
@@ -75,7 +75,7 @@ func errFlushes(t *testing.T, w *rig.World) {
 	w.NothingElse() // nothing was sent
 }
 
-// SQD holds sends back; receives go on. RTS lets them go.
+// sqdHoldsSends checks that sends wait in SQD until RTS, while receives work.
 func sqdHoldsSends(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	rig.To(t, a.QP, verbs.QPStateSQD)
@@ -92,8 +92,8 @@ func sqdHoldsSends(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// A local error stops the send queue (SQE): what follows is flushed, receiving goes
-// on, and RTS starts it again.
+// sqe checks that a local error moves the queue pair to SQE: later sends are flushed, receives still work, and RTS
+// restarts the send queue.
 func sqe(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -120,7 +120,7 @@ func sqe(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// RESET empties the queues without completions, and takes those that wait out of the CQ.
+// resetForgets checks that RESET discards requests without completions, and removes the queued ones from the CQ.
 func resetForgets(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -138,7 +138,7 @@ func resetForgets(t *testing.T, w *rig.World) {
 		rig.Same(t, rig.Completions(t, a.CQ))
 		rig.Check(t, a.QP.Activate(rig.TestQKey))
 	}
-	// All slots are free again, and numbers start anew.
+	// All slots are free again.
 	a.Receive(0, 1, 2, 3, 4, 5, 6, 7)
 	for i := range rig.Depth {
 		a.Post(a.Send(uint64(i), ah, b.QP))
@@ -147,8 +147,8 @@ func resetForgets(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// A queue pair that is closed takes its completions along; its slot's next owner
-// never sees them.
+// destroyWithCompletions checks that closing a queue pair discards its completions, so that a later queue pair with the
+// same table entry does not get them.
 func destroyWithCompletions(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)

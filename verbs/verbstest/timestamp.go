@@ -13,11 +13,11 @@ import (
 
 var timestampTests = []rig.Test{
 	{Name: "timestamps", Run: timestamps},
-	{Name: "no timestamps without the wish", Run: noTimestamps},
+	{Name: "no timestamps without the flags", Run: noTimestamps},
 }
 
-// A CQ that was made with the wish has both clocks in each completion, of sends and of receives, and
-// still after a resize: no earlier than the request, and no later than its completion is polled.
+// timestamps checks that a CQ with the timestamp flags has both clocks in each completion of a send or receive, also
+// after a resize. The times must lie between the post and the poll.
 func timestamps(t *testing.T, w *rig.World) {
 	const both = ib.WCExWithCompletionTimestamp | ib.WCExWithCompletionTimestampWallclock
 	cq, err := w.A.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 8, WCFlags: both})
@@ -49,7 +49,7 @@ func timestamps(t *testing.T, w *rig.World) {
 	}
 }
 
-// Another CQ has none, also when its completions are taken into memory that held some.
+// noTimestamps checks that completions of other CQs have no timestamps, also if the caller's array contained some.
 func noTimestamps(t *testing.T, w *rig.World) {
 	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP))
 	wcs := []verbs.WC{{Timestamp: 1, Wallclock: 1}}

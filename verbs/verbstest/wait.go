@@ -21,8 +21,8 @@ var waitTests = []rig.Test{
 	{Name: "armed race", Run: armedRace},
 }
 
-// Several goroutines wait on one queue: each completion goes to one of them, and none
-// is left asleep.
+// severalWaiters checks that several goroutines can wait on one CQ: each completion goes to one of them, and none is
+// lost.
 func severalWaiters(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	const messages, waiters = 500, 4
@@ -59,7 +59,7 @@ func severalWaiters(t *testing.T, w *rig.World) {
 	}
 }
 
-// A cancelled wait gives the context's error, and does not affect the next wait.
+// waitCancel checks that a cancelled wait returns the context's error, and does not affect the next wait.
 func waitCancel(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	ah := a.AH(b.End.IPv4)
@@ -85,7 +85,7 @@ func waitCancel(t *testing.T, w *rig.World) {
 	}
 }
 
-// When a queue is closed, those that wait on it get ErrObjectClosed.
+// closeCQWhileWaiting checks that closing a CQ wakes its waiters with ErrObjectClosed.
 func closeCQWhileWaiting(t *testing.T, w *rig.World) {
 	cq := w.A.NewCQ(8)
 	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error {
@@ -107,7 +107,7 @@ func closeCQWhileWaiting(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, verbs.ErrObjectClosed, "the CQ")
 }
 
-// A wait that arms the queue just as a message comes is woken.
+// armedRace checks that a wait that arms the CQ while a message arrives is woken.
 func armedRace(t *testing.T, w *rig.World) {
 	a, b := w.A, w.B
 	there, back := a.AH(b.End.IPv4), b.AH(a.End.IPv4)

@@ -11,10 +11,10 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// emptied names the field that the pair of TestRunOf lacks.
+// emptied is the environment variable with the name of the field that TestRunOf leaves empty.
 const emptied = "VERBSTEST_EMPTIED"
 
-// fields are the required ones, and how a test takes them away.
+// fields contains the required fields, with functions that clear them.
 var fields = map[string]func(p *verbstest.Pair){
 	"A.Provider":  func(p *verbstest.Pair) { p.A.Provider = nil },
 	"A.IPv4":      func(p *verbstest.Pair) { p.A.IPv4 = zero.IPv4 },
@@ -26,7 +26,7 @@ var fields = map[string]func(p *verbstest.Pair){
 
 var zero verbstest.End
 
-// TestRunOf puts the example's pair under all tests, or one without a field, in a process of its own.
+// TestRunOf runs all tests with the example's pair, or in a child process with a pair without one field.
 func TestRunOf(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		pair := newPair(t)
@@ -37,7 +37,7 @@ func TestRunOf(t *testing.T) {
 	})
 }
 
-// TestRunNamesEmptyFields: an incomplete pair fails once, and the failure names the missing field.
+// TestRunNamesEmptyFields checks that Run fails once for an incomplete pair, and reports the missing field.
 func TestRunNamesEmptyFields(t *testing.T) {
 	for field := range fields {
 		t.Run(field, func(t *testing.T) {

@@ -19,8 +19,8 @@ var windowTests = []rig.Test{
 	{Name: "binds that are refused", Run: bindsThatAreRefused},
 }
 
-// A window lets the peer reach its part of the region, and nothing else. Bound again, it has a new key;
-// unbound or closed, none.
+// windowsOfType1 checks that a window grants the peer access to its part of the region only. A second bind changes the
+// key, and unbinding or closing the window invalidates it.
 func windowsOfType1(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mw := p.B.Window(verbs.MWType1)
@@ -46,40 +46,41 @@ func windowsOfType1(t *testing.T, w *rig.World) {
 		}
 	}
 	if !bytes.Equal(p.B.MR.Bytes()[100:150], rig.Pattern(50, 3)) {
-		t.Error("the part has other bytes")
+		t.Error("the bytes of the part differ")
 	}
 	rig.Check(t, p.B.QP.BindMW(1, verbs.SendSignaled, &verbs.MWBind{MW: mw, MR: p.B.MR, Addr: base, Length: 10, Access: verbs.AccessRemoteWrite}))
 	p.B.Expect(rig.OK(1))
 	if p.Reaches(first, base+100, 1) != verbs.WCRemAccessErr || p.Reaches(mw.RKey(), base, 10) != verbs.WCSuccess {
-		t.Error("a window that was bound again has its old part")
+		t.Error("the old key of a rebound window is still valid")
 	}
-	p.B.Bound(mw, 0, 0, 0) // unbinds it
+	p.B.Bound(mw, 0, 0, 0) // unbinds the window
 	if p.Reaches(mw.RKey(), base, 1) != verbs.WCRemAccessErr {
-		t.Error("a window that was unbound has a part")
+		t.Error("the key of an unbound window is still valid")
 	}
 	p.B.Bound(mw, 0, 10, verbs.AccessRemoteWrite)
 	rig.Check(t, mw.Close())
 	if p.Reaches(mw.RKey(), base, 1) != verbs.WCRemAccessErr {
-		t.Error("a window that was closed has a part")
+		t.Error("the key of a closed window is still valid")
 	}
 	rig.Refused(t, mw.Close(), unix.EINVAL)
 }
 
-// A window of type 2 is for one queue pair's peer, until this side or the peer invalidates its key.
+// windowsOfType2 checks that a window of type 2 grants access to the peer of one queue pair only, until either side
+// invalidates its key.
 func windowsOfType2(t *testing.T, w *rig.World) {
 	p, other := w.Connect(verbs.QPTypeRC, nil), w.Connect(verbs.QPTypeRC, nil)
 	mw := p.B.Window(verbs.MWType2)
 	zeroBased := verbs.AccessRemoteWrite | verbs.AccessZeroBased
 	p.B.Bound(mw, 100, 50, zeroBased)
 	if p.Reaches(mw.RKey(), 0, 50) != verbs.WCSuccess || other.Reaches(mw.RKey(), 0, 50) != verbs.WCRemAccessErr {
-		t.Error("the window is not for its queue pair's peer")
+		t.Error("the window does not grant access to the peer of its queue pair only")
 	}
 	p.B.Post(verbs.SendWR{ID: 1, Opcode: verbs.WRLocalInv, InvalidateRKey: mw.RKey()})
 	if wc := p.B.Expect(rig.OK(1))[0]; wc.Opcode != verbs.WCLocalInv {
 		t.Errorf("%+v", wc)
 	}
 	if p.Reaches(mw.RKey(), 0, 1) != verbs.WCRemAccessErr {
-		t.Error("an invalidated key has a part")
+		t.Error("a locally invalidated key is still valid")
 	}
 	p.B.Bound(mw, 0, 50, zeroBased)
 	p.B.Recv(2, 1000, 100)
@@ -91,10 +92,10 @@ func windowsOfType2(t *testing.T, w *rig.World) {
 		t.Errorf("%+v", wc)
 	}
 	if p.Reaches(mw.RKey(), 0, 1) != verbs.WCRemAccessErr {
-		t.Error("a key that the peer has invalidated has a part")
+		t.Error("a key that the peer invalidated is still valid")
 	}
 	index := mw.RKey() &^ 0xFF
-	for _, chosen := range []verbs.RKey{0, 0x17, 0xFF, ^mw.RKey()} { // only the low 8 bits are the program's to choose
+	for _, chosen := range []verbs.RKey{0, 0x17, 0xFF, ^mw.RKey()} { // the program chooses the low 8 bits only
 		bind := p.B.Bind(mw, 0, 50, zeroBased)
 		bind.RKey = ^index&^0xFF | chosen&0xFF
 		p.B.Post(bind)
@@ -109,7 +110,7 @@ func windowsOfType2(t *testing.T, w *rig.World) {
 	rig.Check(t, mw.Close())
 }
 
-// A region stays as it is while a window is bound to it.
+// windowsHoldRegions checks that a region cannot be closed or changed while a window is bound to it.
 func windowsHoldRegions(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	mw := p.B.Window(verbs.MWType1)
@@ -121,7 +122,7 @@ func windowsHoldRegions(t *testing.T, w *rig.World) {
 	rig.Check(t, p.B.MR.Close())
 }
 
-// A bind that cannot be is an error of the request, which stops the queue pair, and binds nothing.
+// bindsThatFail checks that an invalid bind completes with an error, moves the queue pair to ERR, and binds nothing.
 func bindsThatFail(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeRC, nil)
 	plain, err := p.B.PD.AllocMR(100, verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
@@ -160,10 +161,10 @@ func bindsThatFail(t *testing.T, w *rig.World) {
 	mw := p.B.Window(verbs.MWType2)
 	p.B.Bound(mw, 0, 10, verbs.AccessRemoteWrite)
 	p.B.Post(p.B.Bind(mw, 0, 10, verbs.AccessRemoteWrite))
-	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // it is bound
+	p.B.Expect(rig.Ended(1, verbs.WCMWBindErr)) // the window is already bound
 }
 
-// Errors that do not depend on the card are refused in the call.
+// bindsThatAreRefused checks errors that PostSend and AllocMW detect.
 func bindsThatAreRefused(t *testing.T, w *rig.World) {
 	for _, kind := range []verbs.MWType{0, 3, 255} {
 		_, err := w.A.PD.AllocMW(kind)

@@ -28,7 +28,8 @@ var xrcTests = []rig.Test{
 	{Name: "XRC refuses", Run: xrcRefuses},
 }
 
-// Each message goes to the SRQ that it names: its receives, its CQ, with the target's number.
+// xrcMessages checks that each message uses a receive of the SRQ in its header. The completion is in that SRQ's CQ,
+// with the number of the target.
 func xrcMessages(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	first, second := w.B.NewXRCQueue(x.Domain), w.B.NewXRCQueue(x.Domain)
@@ -49,7 +50,7 @@ func xrcMessages(t *testing.T, w *rig.World) {
 				t.Errorf("%d bytes: %+v", length, wc)
 			}
 			if !bytes.Equal(q.MR.Bytes()[:length], want) {
-				t.Errorf("%d bytes are not those that were sent", length)
+				t.Errorf("the %d received bytes differ from the sent ones", length)
 			}
 			if sent := x.A.Expect(rig.OK(1)); sent[0].Opcode != verbs.WCSend || sent[0].QPN != x.A.QP.Number() {
 				t.Errorf("sent %+v", sent)
@@ -59,7 +60,7 @@ func xrcMessages(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// RDMA is to and from memory that the SRQ's PD has.
+// xrcRDMA checks that RDMA operations access memory of the SRQ's PD.
 func xrcRDMA(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	for i, q := range []*rig.XRCQueue{w.B.NewXRCQueue(x.Domain), w.B.NewXRCQueue(x.Domain)} {
@@ -74,13 +75,13 @@ func xrcRDMA(t *testing.T, w *rig.World) {
 			t.Errorf("%+v", wc)
 		}
 		if !bytes.Equal(q.MR.Bytes()[:3000], want) {
-			t.Error("a WRITE wrote other bytes")
+			t.Error("WRITE: the bytes differ")
 		}
 		clear(x.A.MR.Bytes())
 		x.A.Post(x.Request(verbs.WRRDMARead, q, 3000))
 		x.A.Expect(rig.OK(1))
 		if !bytes.Equal(x.A.MR.Bytes()[:3000], want) {
-			t.Error("a READ read other bytes")
+			t.Error("READ: the bytes differ")
 		}
 		binary.NativeEndian.PutUint64(q.MR.Bytes(), 40)
 		add := x.Request(verbs.WRAtomicFetchAndAdd, q, 8)
@@ -90,13 +91,13 @@ func xrcRDMA(t *testing.T, w *rig.World) {
 		x.A.Post(add, swap)
 		x.A.Expect(rig.OK(1), rig.OK(1))
 		if was, is := binary.NativeEndian.Uint64(x.A.MR.Bytes()), binary.NativeEndian.Uint64(q.MR.Bytes()); was != 42 || is != 99 {
-			t.Errorf("an atomic found %d, and there is %d", was, is)
+			t.Errorf("atomic: previous value %d, new value %d", was, is)
 		}
 	}
 	w.NothingElse()
 }
 
-// Initiator and target may be on one card.
+// xrcToItself checks an initiator and a target on one card.
 func xrcToItself(t *testing.T, w *rig.World) {
 	x := w.A.ConnectXRC(w.A, w.A.NewXRCD(), nil)
 	q := w.A.NewXRCQueue(x.Domain)
@@ -110,8 +111,7 @@ func xrcToItself(t *testing.T, w *rig.World) {
 	}
 }
 
-// A key is good only for requests that name an SRQ of its PD: not that of another SRQ's memory, nor of the target's own
-// program.
+// xrcKeys checks that a key is valid only for requests to an SRQ of its PD.
 func xrcKeys(t *testing.T, w *rig.World) {
 	for _, op := range []verbs.Opcode{verbs.WRRDMAWrite, verbs.WRRDMARead, verbs.WRAtomicFetchAndAdd} {
 		x := w.ConnectXRC(nil)
@@ -124,7 +124,7 @@ func xrcKeys(t *testing.T, w *rig.World) {
 		if state := rig.StateOf(t, x.Target); state != verbs.QPStateErr {
 			t.Errorf("%v: the target is in %v", op, state)
 		}
-		// From RESET both begin again.
+		// After RESET both can be connected again.
 		for _, qp := range []*verbs.QP{x.Target, x.A.QP} {
 			rig.To(t, qp, verbs.QPStateReset)
 		}
@@ -134,7 +134,8 @@ func xrcKeys(t *testing.T, w *rig.World) {
 	}
 }
 
-// A number of no SRQ, and that of one in another domain, is refused, and ends the connection.
+// xrcNumbers checks that an unknown SRQ number and that of another domain are refused, and that the target changes to
+// ERR.
 func xrcNumbers(t *testing.T, w *rig.World) {
 	other := w.B.NewXRCD()
 	foreign, apart := w.B.NewXRCQueue(other), w.B.NewSRQ(4)
@@ -159,12 +160,12 @@ func xrcNumbers(t *testing.T, w *rig.World) {
 		}
 	}
 	if got := rig.Completions(t, foreign.CQ); len(got) != 0 || !bytes.Equal(foreign.MR.Bytes(), make([]byte, rig.RegionLen)) {
-		t.Errorf("another domain's queue has got %+v", got)
+		t.Errorf("the queue of another domain received %+v", got)
 	}
 	w.NothingElse()
 }
 
-// A message waits for a receive of its SRQ, whatever others have.
+// xrcNotReady checks that a message waits for a receive of its SRQ, even if other SRQs have receives.
 func xrcNotReady(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	empty, full := w.B.NewXRCQueue(x.Domain), w.B.NewXRCQueue(x.Domain)
@@ -174,7 +175,7 @@ func xrcNotReady(t *testing.T, w *rig.World) {
 	empty.Recv(2, 0, 100)
 	empty.Expect(rig.OK(2))
 	x.A.Expect(rig.OK(1))
-	// How often it is tried is the initiator's matter.
+	// The initiator's attributes determine the number of retries.
 	attr := verbs.QPAttr{}
 	x = w.ConnectXRC(func(a *verbs.QPAttr) { a.RNRRetry = 1; attr = *a })
 	empty = w.B.NewXRCQueue(x.Domain)
@@ -185,7 +186,7 @@ func xrcNotReady(t *testing.T, w *rig.World) {
 	}
 }
 
-// A receive that cannot take its message completes with an error in the SRQ's CQ, and ends the target.
+// xrcBadReceives checks that an invalid receive completes with an error in the SRQ's CQ, and moves the target to ERR.
 func xrcBadReceives(t *testing.T, w *rig.World) {
 	for _, row := range []struct {
 		recv   func(q *rig.XRCQueue) verbs.SGE
@@ -193,7 +194,7 @@ func xrcBadReceives(t *testing.T, w *rig.World) {
 		sent   verbs.WCStatus
 	}{
 		{func(q *rig.XRCQueue) verbs.SGE { return q.MR.SGE(0, 9) }, verbs.WCLocLenErr, verbs.WCRemInvReqErr},
-		{func(*rig.XRCQueue) verbs.SGE { return w.B.Piece(0, 100) }, verbs.WCLocProtErr, verbs.WCRemOpErr}, // of another PD
+		{func(*rig.XRCQueue) verbs.SGE { return w.B.Piece(0, 100) }, verbs.WCLocProtErr, verbs.WCRemOpErr}, // memory of another PD
 	} {
 		x := w.ConnectXRC(nil)
 		q := w.B.NewXRCQueue(x.Domain)
@@ -202,7 +203,7 @@ func xrcBadReceives(t *testing.T, w *rig.World) {
 		q.Expect(rig.Ended(3, row.status))
 		x.A.Expect(rig.Ended(1, row.sent))
 		w.B.ExpectEvents(lastReached(x.Target))
-		// The SRQ's other receives are there for other targets.
+		// Other targets can use the SRQ's other receives.
 		y := w.A.ConnectXRC(w.B, x.Domain, nil)
 		y.A.Post(y.Request(verbs.WRSend, q, 10))
 		if wc := q.Expect(rig.OK(4))[0]; wc.QPN != y.Target.Number() {
@@ -213,7 +214,7 @@ func xrcBadReceives(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// An SRQ of type XRC has a limit, and is resized, as others are.
+// xrcSRQEvents checks that an SRQ of type XRC supports the limit and resizing.
 func xrcSRQEvents(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	q := w.B.NewXRCQueue(x.Domain)
@@ -237,7 +238,8 @@ func xrcSRQEvents(t *testing.T, w *rig.World) {
 	}
 }
 
-// Completions that have not been polled when an SRQ is closed are dropped; its CQ and its domain are free then.
+// xrcSRQClosed checks that closing an SRQ discards its unpolled completions, and that its CQ and domain can be closed
+// afterwards.
 func xrcSRQClosed(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	q := w.B.NewXRCQueue(x.Domain)
@@ -262,7 +264,7 @@ func xrcSRQClosed(t *testing.T, w *rig.World) {
 	rig.Refused(t, x.Domain.Close(), unix.EINVAL, "closed already")
 }
 
-// A CQ of an SRQ that is overrun ends the target by which that came, and no other one.
+// xrcOverrun checks that an overrun of an SRQ's CQ fails the target that received the message, and no other one.
 func xrcOverrun(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	y := w.A.ConnectXRC(w.B, x.Domain, nil)
@@ -294,7 +296,8 @@ func xrcOverrun(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EOVERFLOW, "make another CQ")
 }
 
-// Query returns the set attributes, and each type has the attributes of its row.
+// xrcAttributes checks that Query returns the attributes that were set, and that each type refuses attributes that it
+// does not have.
 func xrcAttributes(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	ini, init, err := x.A.QP.Query()
@@ -327,7 +330,7 @@ func xrcAttributes(t *testing.T, w *rig.World) {
 	rig.Refused(t, x.A.QP.AttachMcast(rig.GID(rig.GroupV4), 0), unix.EINVAL, "XRC_SEND")
 }
 
-// An initiator receives nothing, a target sends nothing.
+// xrcPosts checks that receives cannot be posted to an initiator or a target, nor sends to a target.
 func xrcPosts(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	q := w.B.NewXRCQueue(x.Domain)
@@ -338,7 +341,7 @@ func xrcPosts(t *testing.T, w *rig.World) {
 	wr := x.Request(verbs.WRSend, q, 1)
 	wr.RemoteSRQN = 1 << 24
 	rig.Refused(t, x.A.QP.PostSend([]verbs.SendWR{wr}), unix.EINVAL, "24 bits")
-	// Inline data, an unsignaled request and a full list of SGEs go as with RC.
+	// Inline data, unsignaled requests and a full SGE list work as with RC.
 	for id := range uint64(3) {
 		q.Recv(id, 1000*int(id), 1000)
 	}
@@ -357,7 +360,7 @@ func xrcPosts(t *testing.T, w *rig.World) {
 	w.NothingElse()
 }
 
-// Invalid attributes are refused with the valid ones.
+// xrcRefuses checks the errors of invalid attributes.
 func xrcRefuses(t *testing.T, w *rig.World) {
 	s := w.B
 	domain, cq := s.NewXRCD(), s.NewCQ(8)
@@ -398,6 +401,6 @@ func xrcRefuses(t *testing.T, w *rig.World) {
 		{"nil open", noOpen, unix.EINVAL, "nil"},
 		{"nil close", none.Close(), unix.EINVAL, "nil"},
 	})
-	rig.Check(t, domain.Close()) // none of these has left anything
+	rig.Check(t, domain.Close()) // fails if a refused call leaked an object
 	rig.Check(t, cq.Close())
 }

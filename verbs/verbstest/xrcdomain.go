@@ -19,7 +19,7 @@ var xrcDomainTests = []rig.Test{
 	{Name: "XRC program gone", Run: xrcProgramGone, Needs: func(p *rig.Pair) bool { return p.Beside != nil }},
 }
 
-// An inode names one domain, while somebody has it open.
+// xrcByInode checks that an inode identifies one domain while a program has it open.
 func xrcByInode(t *testing.T, w *rig.World) {
 	s, file := w.A, w.A.Inode()
 	open := func(file *os.File, flags int) (*verbs.XRCD, error) {
@@ -32,7 +32,7 @@ func xrcByInode(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	_, err = open(file, os.O_CREATE|os.O_EXCL)
 	rig.Refused(t, err, unix.EINVAL, "O_EXCL")
-	again, err := os.Open(file.Name()) // the inode counts, not the descriptor
+	again, err := os.Open(file.Name()) // another descriptor of the same inode
 	rig.Check(t, err)
 	second, err := open(again, 0)
 	rig.Check(t, err)
@@ -52,12 +52,12 @@ func xrcByInode(t *testing.T, w *rig.World) {
 	rig.Refused(t, first.Close(), unix.EBUSY)
 	rig.Check(t, target.Close())
 	rig.Check(t, first.Close())
-	_, err = open(file, 0) // the other handle keeps it
+	_, err = open(file, 0) // the second handle keeps the domain open
 	rig.Check(t, err)
 	rig.Refused(t, second.Close(), unix.EBUSY)
 	rig.Check(t, opened.Close())
 	rig.Check(t, second.Close())
-	// A closed file is none.
+	// A closed file is refused.
 	closed := w.A.Inode()
 	descriptor, err := os.Open(closed.Name())
 	rig.Check(t, err)
@@ -66,7 +66,8 @@ func xrcByInode(t *testing.T, w *rig.World) {
 	rig.Refused(t, err, unix.EINVAL)
 }
 
-// All handles of a target refer to the same queue pair, and get all of its events; it is destroyed with the last handle.
+// xrcOpened checks that all handles of a target refer to the same queue pair and get its events, and that closing the
+// last one destroys it.
 func xrcOpened(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	number := x.Target.Number()
@@ -82,7 +83,7 @@ func xrcOpened(t *testing.T, w *rig.World) {
 	}
 	rig.To(t, opened, verbs.QPStateErr)
 	if state := rig.StateOf(t, x.Target); state != verbs.QPStateErr {
-		t.Errorf("the first handle sees %v", state)
+		t.Errorf("the first handle reports state %v", state)
 	}
 	w.B.ExpectEvents(lastReached(x.Target), lastReached(opened))
 	rig.Check(t, x.Target.Close())
@@ -102,7 +103,7 @@ func xrcOpened(t *testing.T, w *rig.World) {
 	w.B.NoEvent()
 }
 
-// Each handle of a target, the one that made it and one that opened it, has a handler of its own.
+// xrcHandlers checks that each handle of a target, created or opened, has its own event handler.
 func xrcHandlers(t *testing.T, w *rig.World) {
 	domain := w.A.NewXRCD()
 	made, opened := make(chan verbs.AsyncEvent, 8), make(chan verbs.AsyncEvent, 8)
@@ -131,7 +132,7 @@ func xrcHandlers(t *testing.T, w *rig.World) {
 	w.A.NoEvent()
 }
 
-// shared are two programs on A's card with one domain, by an inode, and a third station that has an initiator.
+// shared contains two programs on A's card that share a domain through an inode, and an initiator of station B.
 type shared struct {
 	beside         *rig.Station
 	x              *rig.XRC
@@ -139,7 +140,7 @@ type shared struct {
 	opened         *verbs.QP
 }
 
-// share makes a target of one program, and has another one open it. The initiator is B's.
+// share creates a target in one program, and opens it in another one. The initiator is B's.
 func share(t *testing.T, w *rig.World) *shared {
 	t.Helper()
 	end := w.A.End
@@ -157,7 +158,8 @@ func share(t *testing.T, w *rig.World) *shared {
 	return s
 }
 
-// Programs of one user have one target, and an SRQ each. Each gets what names its own, and no other has it.
+// xrcBetweenPrograms checks that two programs of one user can share a target, and that each receives the messages to
+// its own SRQ only.
 func xrcBetweenPrograms(t *testing.T, w *rig.World) {
 	s := share(t, w)
 	own, other := w.A.NewXRCQueue(s.domain), s.beside.NewXRCQueue(s.theirs)
@@ -169,7 +171,7 @@ func xrcBetweenPrograms(t *testing.T, w *rig.World) {
 		}
 		s.x.A.Expect(rig.OK(1))
 	}
-	// The memory of one is not that of the other, though the domain is.
+	// Programs share the domain, but not the keys of their memory.
 	wr := s.x.Request(verbs.WRRDMARead, own, 8)
 	wr.RemoteSRQN = other.Number()
 	s.x.A.Post(wr)
@@ -179,11 +181,11 @@ func xrcBetweenPrograms(t *testing.T, w *rig.World) {
 	}
 }
 
-// A program that goes takes its SRQs along, and leaves the target to the others.
+// xrcProgramGone checks that the SRQs of a program are destroyed when it ends, and that other programs keep the target.
 func xrcProgramGone(t *testing.T, w *rig.World) {
 	s := share(t, w)
 	own, other := w.A.NewXRCQueue(s.domain), s.beside.NewXRCQueue(s.theirs)
-	rig.Check(t, s.x.Target.Close()) // its maker
+	rig.Check(t, s.x.Target.Close()) // closed by the program that created it
 	other.Recv(1, 0, 100)
 	s.x.A.Post(s.x.Request(verbs.WRSend, other, 10))
 	other.Expect(rig.OK(1))

@@ -14,7 +14,7 @@ import (
 
 // Steps with a connection of the two sides. Each end has a queue pair, a CQ and a region that no other step uses.
 
-// connection is the connection. It is established again when one of its queue pairs is not in RTS.
+// connection connects the two sides. It is established again when one of its queue pairs is not in RTS.
 type connection struct {
 	kind verbs.QPType
 	ends [2]*connEnd
@@ -30,7 +30,7 @@ type connEnd struct {
 	fast  *verbs.MR // nil if it has none
 	plan  modelFast // the last registration
 	model *modelEnd
-	stub  *modelQP // stands for the queue pair in events
+	stub  *modelQP // represents the queue pair in events
 }
 
 const (

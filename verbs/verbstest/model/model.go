@@ -66,7 +66,7 @@ type modelMR struct {
 	lkey    verbs.LKey
 	base    uint64 // its first address
 	memory  []byte
-	unknown []bool // bytes of memory that contain a GRH of this step, or a copy of one; finishStep reads them from the Provider
+	unknown []bool // bytes of memory that contain a GRH of this step; finishStep reads them from the Provider
 	write   bool   // has local write access
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// WaitTimeout bounds every wait, so that a hang fails the test. No test measures time.
+// WaitTimeout limits every wait, so that a hang fails the test. No test measures time.
 var WaitTimeout = waittest.Limit
 
-// What tests of all packages say about errors, and how they wait.
+// Helpers of internal test packages.
 var (
 	Check, Refused    = errtest.Check, errtest.Refused
 	Eventually, Guard = waittest.Eventually, waittest.Guard
@@ -30,7 +30,7 @@ type watched struct {
 
 func Watch(ctx context.Context) *watched { return &watched{ctx, make(chan struct{}, 1)} }
 
-// Done is called by goroutines that are about to sleep.
+// Done reports on Asked that a goroutine is about to sleep, and returns the context's channel.
 func (w *watched) Done() <-chan struct{} {
 	select {
 	case w.Asked <- struct{}{}:
@@ -39,8 +39,7 @@ func (w *watched) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// Waiting starts n goroutines in a call that waits with a context, and returns when all of them do. What
-// they gave comes through the channel.
+// Waiting calls wait in n goroutines, and returns when all of them are waiting. The channel receives their results.
 func Waiting(ctx context.Context, t testing.TB, n int, wait func(ctx context.Context) error) <-chan error {
 	t.Helper()
 	done := make(chan error, n)
@@ -58,13 +57,13 @@ func Waiting(ctx context.Context, t testing.TB, n int, wait func(ctx context.Con
 
 func GID(address netip.Addr) verbs.GID { return verbs.GIDFromAddr(address) }
 
-// Outcome is the first part of a completion.
+// Outcome is the ID and the status of a completion.
 type Outcome struct {
 	ID     uint64
 	Status verbs.WCStatus
 }
 
-// Ended is a completion with a status; OK one with success; Flushed one that was flushed.
+// Ended returns the Outcome of a request with a status, OK that of a successful one, and Flushed that of a flushed one.
 func Ended(id uint64, status verbs.WCStatus) Outcome { return Outcome{id, status} }
 
 func OK(id uint64) Outcome { return Outcome{id, verbs.WCSuccess} }
@@ -96,13 +95,13 @@ func Completions(t testing.TB, cq *verbs.CQ) (all []verbs.WC) {
 	}
 }
 
-// Get takes the next value, which must come.
+// Get receives the next value, and fails the test after a timeout.
 func Get[T any](t testing.TB, from <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-from:
 	case <-Guard(t).Done():
-		t.Fatalf("no %T came", v)
+		t.Fatalf("received no %T within the timeout", v)
 	}
 	return v
 }

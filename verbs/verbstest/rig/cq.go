@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fill posts until the queue is full, and gives how many requests went in.
+// Fill posts requests until the queue is full, and returns their number.
 func (s *Station) Fill(wr verbs.SendWR) (n int) {
 	s.Helper()
 	for {
@@ -24,7 +24,7 @@ func (s *Station) Fill(wr verbs.SendWR) (n int) {
 	}
 }
 
-// Granted is how many requests the station's queues hold.
+// Granted returns the capacities of the queue pair's send and receive queues.
 func (s *Station) Granted() (sends, receives int) {
 	s.Helper()
 	_, init, err := s.QP.Query()
@@ -32,7 +32,7 @@ func (s *Station) Granted() (sends, receives int) {
 	return int(init.Cap.MaxSendWR), int(init.Cap.MaxRecvWR)
 }
 
-// Overrunnable makes a small CQ, and queue pairs that receive to it, with room for more.
+// Overrunnable creates a small CQ, and n queue pairs whose receive queues are larger than it.
 func (s *Station) Overrunnable(n int) (*verbs.CQ, []*verbs.QP) {
 	s.Helper()
 	cq := s.NewCQ(4)
@@ -47,7 +47,7 @@ func (s *Station) Overrunnable(n int) (*verbs.CQ, []*verbs.QP) {
 	return cq, qps
 }
 
-// Overrun sends b's queue pair so many messages more than its CQ holds.
+// Overrun overruns the CQ of a queue pair of b: it sends more messages than the CQ's capacity by the given number.
 func (w *World) Overrun(qp *verbs.QP, cq *verbs.CQ, more int) {
 	w.A.Helper()
 	ah := w.A.AH(w.B.End.IPv4)
@@ -59,7 +59,7 @@ func (w *World) Overrun(qp *verbs.QP, cq *verbs.CQ, more int) {
 	Check(w.A, ah.Close())
 }
 
-// Flushing makes a queue pair in ERR: each receive that is posted to it completes.
+// Flushing creates a queue pair in ERR, which completes each posted receive immediately.
 func (s *Station) Flushing(cq *verbs.CQ, depth uint32) *verbs.QP {
 	s.Helper()
 	qp := s.NewQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: depth}})
@@ -68,7 +68,7 @@ func (s *Station) Flushing(cq *verbs.CQ, depth uint32) *verbs.QP {
 	return qp
 }
 
-// Post has the queue pair, in ERR, complete so many receives, numbered from 0, as fast as it takes them.
+// Post moves the queue pair to ERR and posts receives with IDs from 0, which complete immediately.
 func (c *Notified) Post(ctx context.Context, messages int) {
 	if err := c.QP.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState); err != nil {
 		c.Error(err)
@@ -86,7 +86,7 @@ func (c *Notified) Post(ctx context.Context, messages int) {
 	}
 }
 
-// ExpectInOrder takes so many completions, numbered from 0.
+// ExpectInOrder polls completions with take, and checks that their IDs count from 0.
 func (c *Notified) ExpectInOrder(ctx context.Context, name string, messages int, take func(context.Context, *Notified, []verbs.WC) (int, error)) {
 	c.Helper()
 	wcs := make([]verbs.WC, 3)

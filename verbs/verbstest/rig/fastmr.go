@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/kernel"
 )
 
-// Mapped is a list of parts of the peer's region, mapped: offsets and lengths in turn.
+// Mapped returns a DMA-mapped list of parts of the peer's region, given as alternating offsets and lengths.
 func (p *Peer) Mapped(d kernel.DMADirection, parts ...int) (list []kernel.SG) {
 	p.Helper()
 	for i := 0; i < len(parts); i += 2 {
@@ -19,7 +19,7 @@ func (p *Peer) Mapped(d kernel.DMADirection, parts ...int) (list []kernel.SG) {
 	return list
 }
 
-// FastMR makes a fast region of any pieces.
+// FastMR allocates a fast region of any parts.
 func (p *Peer) FastMR(entries int) *verbs.MR {
 	p.Helper()
 	mr, err := kernel.AllocFastMR(p.PD, kernel.MRTypeSGGaps, entries)
@@ -27,7 +27,7 @@ func (p *Peer) FastMR(entries int) *verbs.MR {
 	return mr
 }
 
-// Reg is a request that registers a fast region of a list, under the next key.
+// Reg returns a request that registers a list as a fast region with the next key.
 func (p *Peer) Reg(mr *verbs.MR, list []kernel.SG, access verbs.AccessFlags) verbs.SendWR {
 	p.Helper()
 	n, _, err := kernel.MapSG(mr, list, 0, 0)

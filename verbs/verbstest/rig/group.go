@@ -11,12 +11,12 @@ import (
 
 var (
 	GroupV4    = netip.MustParseAddr("239.1.2.3")
-	OtherGroup = netip.MustParseAddr("239.129.2.3") // of the same Ethernet address
+	OtherGroup = netip.MustParseAddr("239.129.2.3") // has the Ethernet address of GroupV4
 	GroupV6    = netip.MustParseAddr("ff0e::1:2:3")
 	Groups     = []netip.Addr{GroupV4, GroupV6}
 )
 
-// ToGroup is a request to send to a group what lies in a slot.
+// ToGroup returns a request that sends the contents of a slot to a group.
 func (s *Station) ToGroup(group netip.Addr, slot, length int) verbs.SendWR {
 	s.Helper()
 	wr := s.Send(99, s.AH(group), s.QP, s.Piece(slot, length))
@@ -24,7 +24,7 @@ func (s *Station) ToGroup(group netip.Addr, slot, length int) verbs.SendWR {
 	return wr
 }
 
-// Join makes the station a full member, without which nothing may reach it.
+// Join joins a group as a full member. Without a join the group's messages may not reach the card.
 func (d *Device) Join(group netip.Addr) *verbs.Membership {
 	d.Helper()
 	m, err := d.Ctx.JoinMulticast(group, verbs.JoinFullMember)
@@ -32,7 +32,7 @@ func (d *Device) Join(group netip.Addr) *verbs.Membership {
 	return m
 }
 
-// Member is another queue pair of a station, attached to a group.
+// Member creates another queue pair of the station, attached to a group.
 func (s *Station) Member(group netip.Addr) *verbs.QP {
 	s.Helper()
 	qp := s.Active(DefaultCap())
@@ -40,7 +40,7 @@ func (s *Station) Member(group netip.Addr) *verbs.QP {
 	return qp
 }
 
-// CheckGroup checks a message that came to a group.
+// CheckGroup checks a message that was sent to a group.
 func CheckGroup(t *testing.T, s *Station, wc verbs.WC, group netip.Addr, from *verbs.QP) {
 	t.Helper()
 	grh, payload := s.Received(wc)

@@ -17,13 +17,13 @@ type judged struct {
 	t testing.TB
 }
 
-// runnable is a judged Provider whose card programs can run.
+// runnable is a judged Provider whose card is driven by programs.
 type runnable struct {
 	led
 	provider.Progressor
 }
 
-// led is a judged Provider for which a program that waits can work.
+// led is a judged Provider whose card a waiting program can drive.
 type led struct {
 	judged
 	provider.Leader
@@ -48,7 +48,7 @@ func Judge(t testing.TB, p provider.Provider) provider.Provider {
 	case leads:
 		return led{j, leader}
 	case runs:
-		t.Fatal("a Provider whose card programs run, but not while they wait: put it under the judge here")
+		t.Fatal("the Provider implements Progressor without Leader, which Judge does not support")
 	}
 	return j
 }
@@ -68,7 +68,7 @@ func (j judged) Do(ctx context.Context, code provider.Code, request, grant any) 
 	return j.judge(code.Name, j.Provider.Do(ctx, code, request, grant))
 }
 
-// GetAsyncEvent may give the error of its context too.
+// GetAsyncEvent may also return the error of its context.
 func (j judged) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	report, err := j.Provider.GetAsyncEvent(ctx)
 	if ended := ctx.Err(); err != nil && ended != nil && errors.Is(err, ended) {
@@ -77,7 +77,7 @@ func (j judged) GetAsyncEvent(ctx context.Context) (provider.EventReport, error)
 	return report, j.judge("GetAsyncEvent", err)
 }
 
-// Counters is provider.CounterReader's, which a Provider may lack.
+// Counters implements provider.CounterReader, with ErrUnsupported if the Provider does not implement it.
 func (j judged) Counters() ([]verbs.Counter, error) {
 	reader, is := j.Provider.(provider.CounterReader)
 	if !is {

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Addressed gives a station's region that begins at an address.
+// Addressed allocates a region that begins at an address.
 func (s *Station) Addressed(iova uint64) *verbs.MR {
 	s.Helper()
 	mr, err := s.PD.AllocMRIOVA(SlotLen, iova, verbs.AccessLocalWrite)
@@ -26,7 +26,7 @@ func (s *Station) Reaches() bool {
 	return true
 }
 
-// Sends has a station send a piece of memory to itself, and gives what arrived.
+// Sends sends an SGE from the station to itself, and returns the received payload.
 func (s *Station) Sends(sge verbs.SGE) string {
 	s.Helper()
 	ah := s.AH(s.End.IPv4)
@@ -38,7 +38,7 @@ func (s *Station) Sends(sge verbs.SGE) string {
 	return string(payload)
 }
 
-// CannotSend has a station send a piece of memory that it may not send.
+// CannotSend checks that sending an SGE fails with a local protection error.
 func (s *Station) CannotSend(sge verbs.SGE) {
 	s.Helper()
 	ah := s.AH(s.End.IPv4)

@@ -17,10 +17,10 @@ type Notified struct {
 	Channel *verbs.CompChannel
 	CQ      *verbs.CQ
 	QP      *verbs.QP
-	AH      *verbs.AH // of the peer's, to here
+	AH      *verbs.AH // the peer's handle of this station
 }
 
-// NewNotified makes one at b, with room for n receives and their completions, n a power of two.
+// NewNotified creates one at b for n receives and their completions. n is a power of two.
 func (w *World) NewNotified(n int) *Notified {
 	w.B.Helper()
 	c := &Notified{Station: w.B, Peer: w.A, Channel: w.B.NewChannel(), AH: w.A.AH(w.B.End.IPv4)}
@@ -46,7 +46,7 @@ func (d *Device) NewCQOn(channel *verbs.CompChannel, entries int) *verbs.CQ {
 	return cq
 }
 
-// Arrive has so many messages come, and returns when their completions are there.
+// Arrive sends n messages to the queue pair, and returns when their completions are queued.
 func (c *Notified) Arrive(n int, flags verbs.SendFlags) {
 	c.Helper()
 	before := c.peeked()
@@ -85,13 +85,13 @@ func (c *Notified) ExpectEvent() {
 	Check(c, cq.AckEvents(1))
 }
 
-// NoEvent checks that no event is there: another one that is asked for now comes first.
+// NoEvent checks that the channel has no event: the event of a probe CQ must be the first one.
 func (c *Notified) NoEvent() {
 	c.Helper()
 	Check(c, NoEventOf(c, c.Channel, c.Station))
 }
 
-// NoEventOf has an event made on a CQ of its own, and looks whether it comes first.
+// NoEventOf causes an event of a probe CQ, and returns an error if another event precedes it.
 func NoEventOf(t testing.TB, channel *verbs.CompChannel, s *Station) error {
 	t.Helper()
 	probe := s.NewCQOn(channel, 1)

@@ -10,48 +10,47 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Pair is two cards that reach each other, and a session on each. Beside and FramesUnseen may be left out.
+// Pair contains two cards that reach each other, and a session on each. Beside and FramesUnseen are optional.
 type Pair struct {
 	A, B End
 	// FramesUnseen means that the network does not provide the source MAC and the flow label of received packets.
 	FramesUnseen bool
-	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
+	// Unreachable is an IPv4 address without a route. Neither card has it.
 	Unreachable netip.Addr
-	// Beside gives another session on A's card; nil where there can be none.
+	// Beside returns another session on A's card. It is nil if that is not possible.
 	Beside func() provider.Provider
 }
 
-// End is a session that no Context has claimed, and its card. The card has an address of each
-// kind. The functions change the card's world, and fail the test if they cannot; each may be nil,
-// the other fields are required.
+// End is a session that no Context has claimed, and its card. The card has an address of each kind. The functions
+// change the card's host interface, and fail the test on an error. They are optional, and the other fields required.
 type End struct {
 	Provider  provider.Provider
 	IPv4      netip.Addr
-	IPv6      netip.Addr // not a link-local one
-	LinkLocal netip.Addr // of IPv6
-	MAC       verbs.MAC  // which peers see
+	IPv6      netip.Addr // not link-local
+	LinkLocal netip.Addr // IPv6
+	MAC       verbs.MAC  // source address of its frames
 
 	SetLink       func(up bool)
 	AddAddress    func(netip.Addr)
 	RemoveAddress func(netip.Addr)
-	SetMTU        func(bytes int) // the interface's
+	SetMTU        func(bytes int) // MTU of the interface
 }
 
-// Addresses are one of each kind.
+// Addresses returns the three addresses.
 func (e *End) Addresses() []netip.Addr { return []netip.Addr{e.IPv4, e.IPv6, e.LinkLocal} }
 
-// Test is a promise of the API.
+// Test is a test of a Provider.
 type Test struct {
 	Name string
 	Run  func(t *testing.T, w *World)
-	// Rounds is how often it runs, with a new pair each: it looks for what happens seldom. See Often.
+	// Rounds is the number of runs, each with a new pair, for tests of rare events. See Often.
 	Rounds int
-	// Needs reports whether the pair supports the changes of the test; nil: no requirements.
+	// Needs reports whether the pair supports the test. nil means no requirements.
 	Needs func(p *Pair) bool
 }
 
-// IsWhole fails the test if a required field of the pairs is empty. The outer test ends when the
-// inner one has, though newPair may call t.Parallel.
+// IsWhole reports whether the pairs have all required fields, and fails the test otherwise. The outer test ends after
+// the inner one, even if newPair calls t.Parallel.
 func IsWhole(t *testing.T, newPair func(t *testing.T) Pair) bool {
 	t.Helper()
 	return t.Run("pair", func(t *testing.T) {

@@ -8,11 +8,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Peers are two queue pairs that are connected to each other, and a region at each end that the other
-// may use.
+// Peers contains two connected queue pairs, and a region at each end that the other can access.
 type Peers struct {
 	A, B  Peer
-	again uint32 // how often they were connected again
+	again uint32 // number of reconnects
 }
 
 type Peer struct {
@@ -23,7 +22,7 @@ type Peer struct {
 
 const RegionLen = 64 << 10
 
-// Connect makes peers on the world's two stations. change, unless nil, is for the attributes of both.
+// Connect creates connected peers on the two stations. change can be nil. It changes the attributes of both.
 func (w *World) Connect(kind verbs.QPType, change func(*verbs.QPAttr)) *Peers {
 	w.A.Helper()
 	return Connect(w.A, w.B, kind, change)
@@ -44,7 +43,7 @@ func (s *Station) Peer(kind verbs.QPType) Peer {
 	return Peer{s, s.NewConnected(kind), mr}
 }
 
-// Connect brings a peer to RTS.
+// Connect connects the queue pair to another peer's.
 func (p *Peer) Connect(other *Peer, change func(*verbs.QPAttr)) {
 	p.Helper()
 	attr := p.Connection(other.End.IPv4, other.QP.Number())
@@ -54,7 +53,7 @@ func (p *Peer) Connect(other *Peer, change func(*verbs.QPAttr)) {
 	Check(p, p.QP.Connect(&attr))
 }
 
-// Post posts requests to the peer's queue pair, signaled.
+// Post posts requests to the peer's queue pair, and makes them signaled.
 func (p *Peer) Post(wrs ...verbs.SendWR) {
 	p.Helper()
 	for i := range wrs {
@@ -69,7 +68,7 @@ func (p *Peer) Recv(id uint64, offset, length int) {
 	Check(p, p.QP.PostRecv([]verbs.RecvWR{{ID: id, SGList: []verbs.SGE{p.MR.SGE(offset, length)}}}))
 }
 
-// Request is one about as many bytes at the start of both regions.
+// Request returns a request for the first length bytes of both regions.
 func (p *Peer) Request(op verbs.Opcode, other *Peer, length int) verbs.SendWR {
 	wr := verbs.SendWR{ID: 1, Opcode: op, RemoteAddr: other.MR.IOVA(), RKey: other.MR.RKey()}
 	if length > 0 {
@@ -78,7 +77,7 @@ func (p *Peer) Request(op verbs.Opcode, other *Peer, length int) verbs.SendWR {
 	return wr
 }
 
-// Pattern is bytes in which no two parts are alike.
+// Pattern returns bytes in which different parts differ.
 func Pattern(length int, seed byte) []byte {
 	b := make([]byte, length)
 	for i := range b {
@@ -100,7 +99,7 @@ var (
 
 const NoEvent verbs.EventType = 0
 
-// Aim turns a request to another region of the peer's.
+// Aim changes the remote region of a request to a new one of the peer.
 func (p *Peer) Aim(wr *verbs.SendWR, pd *verbs.PD, access verbs.AccessFlags) *verbs.MR {
 	p.Helper()
 	mr, err := pd.AllocMR(RegionLen, verbs.AccessLocalWrite|access)
@@ -116,7 +115,7 @@ func (d *Device) AnotherPD() *verbs.PD {
 	return pd
 }
 
-// Reconnect gives a queue pair that is connected to the other station's other attributes.
+// Reconnect connects a queue pair again, with changed attributes.
 func (p *Peer) Reconnect(change func(*verbs.QPAttr)) {
 	p.Helper()
 	attr, _, err := p.QP.Query()
@@ -126,7 +125,7 @@ func (p *Peer) Reconnect(change func(*verbs.QPAttr)) {
 	Check(p, p.QP.Connect(&attr))
 }
 
-// Unbind unbinds a window. Receives may complete before that has.
+// Unbind unbinds a window and waits. It discards completions of receives that come before.
 func (p *Peer) Unbind(mw *verbs.MW) {
 	p.Helper()
 	p.Post(p.Bind(mw, 0, 0, 0))
@@ -138,7 +137,7 @@ func (p *Peer) Unbind(mw *verbs.MW) {
 	}
 }
 
-// Close ends both queue pairs; the test may have closed one of them.
+// Close closes both queue pairs, one of which the test may have closed.
 func (p *Peers) Close() {
 	for _, end := range []*Peer{&p.A, &p.B} {
 		if err := end.QP.Close(); verbs.KindOf(err) != verbs.ErrObjectClosed {
@@ -147,7 +146,7 @@ func (p *Peers) Close() {
 	}
 }
 
-// Forbid takes all remote rights from the peer's region.
+// Forbid removes all remote access from the peer's region.
 func (p *Peer) Forbid() {
 	p.Helper()
 	Check(p, p.MR.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite}, verbs.ReregChangeAccess))

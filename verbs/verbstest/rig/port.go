@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/kernel"
 )
 
-// event waits for the next one.
+// event waits for the next event.
 func (d *Device) event() verbs.AsyncEvent {
 	d.Helper()
 	event, err := d.Ctx.GetAsyncEvent(Guard(d))
@@ -19,7 +19,7 @@ func (d *Device) event() verbs.AsyncEvent {
 	return event
 }
 
-// ExpectEvents reads events and compares them in their order.
+// ExpectEvents reads events and compares them in order.
 func (d *Device) ExpectEvents(want ...verbs.AsyncEvent) {
 	d.Helper()
 	for i, w := range want {
@@ -29,19 +29,19 @@ func (d *Device) ExpectEvents(want ...verbs.AsyncEvent) {
 	}
 }
 
-// NoEvent checks that none waits.
+// NoEvent checks that no event is queued.
 func (d *Device) NoEvent() {
 	d.Helper()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	for range 20 { // of several that are ready a select takes any
+	for range 20 { // select chooses a random ready case
 		if event, err := d.Ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
 			d.Errorf("event %v, %v", event.Type, err)
 		}
 	}
 }
 
-// HasCounters reports whether a station's card counts.
+// HasCounters reports whether the card has counters.
 func (d *Device) HasCounters() bool {
 	d.Helper()
 	_, err := kernel.AllocHWStats(d.Ctx, nil, 0)
@@ -52,13 +52,13 @@ func (d *Device) HasCounters() bool {
 	return true
 }
 
-// AwaitEvent reads events of the port until this one has come.
+// AwaitEvent reads events of the port until one of this type occurs.
 func (d *Device) AwaitEvent(kind verbs.EventType) {
 	d.Helper()
 	for {
 		event := d.event()
 		if event.Port != 1 || event.CQ != nil || event.QP != nil {
-			d.Errorf("%+v is no event of the port", event)
+			d.Errorf("%+v is not an event of the port", event)
 		}
 		if event.Type == kind {
 			return
@@ -73,8 +73,8 @@ func (d *Device) PortState() verbs.PortState {
 	return port.State
 }
 
-// Arrives reports whether a message arrives at the peer, which has a receive posted: on a link
-// that has just come up it may not.
+// Arrives reports whether a message arrives at the peer, which has a receive posted. A link that has just come up may
+// drop it.
 func (s *Station) Arrives(ah *verbs.AH, peer *Station) bool {
 	s.Helper()
 	s.Post(s.Send(2, ah, peer.QP))
@@ -101,7 +101,7 @@ func (d *Device) GIDTableLen() int {
 	return port.GIDTableLen
 }
 
-// EmptyLine is a line of the GID table that is not in use.
+// EmptyLine returns an unused index of the GID table.
 func (d *Device) EmptyLine() int {
 	d.Helper()
 	gids, err := d.Ctx.QueryGIDTable(1)

@@ -11,11 +11,10 @@ import (
 
 var ConnectedTypes = []verbs.QPType{verbs.QPTypeRC, verbs.QPTypeUC}
 
-// AllAccess is everything that a peer can be allowed.
+// AllAccess contains all remote access flags.
 const AllAccess = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 
-// Connection returns attributes for a connection with a peer's queue pair. A test uses what it needs and
-// changes the rest.
+// Connection returns attributes for a connection with a peer's queue pair, which tests can change.
 func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
 	d.Helper()
 	return verbs.QPAttr{
@@ -24,13 +23,13 @@ func (d *Device) Connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
 	}
 }
 
-// Ahead is for queue pairs that are connected again, for the nth time. Their PSNs begin so far ahead that packets of
-// before, which may still be in flight in a socket, are duplicates, and are not taken for the connection's own.
+// Ahead returns a change for the nth reconnect of queue pairs. It advances the first PSNs, so that packets of the
+// previous connection that are still in flight are duplicates.
 func Ahead(n uint32) func(*verbs.QPAttr) {
 	return func(a *verbs.QPAttr) { a.RQPSN, a.SQPSN = a.RQPSN.Plus(n<<20), a.SQPSN.Plus(n<<20) }
 }
 
-// NewConnected makes a connected queue pair in RESET, which completes to the station's CQ.
+// NewConnected creates a queue pair of a connected type in RESET, which completes to the station's CQ.
 func (s *Station) NewConnected(kind verbs.QPType) *verbs.QP {
 	s.Helper()
 	return s.NewQPWith(verbs.QPInitAttr{Type: kind, SendCQ: s.CQ, RecvCQ: s.CQ, Cap: DefaultCap()})
@@ -39,7 +38,7 @@ func (s *Station) NewConnected(kind verbs.QPType) *verbs.QP {
 // GSIQKey is the Q_Key of QP 1 (IBA 13.5.3.1).
 const GSIQKey verbs.QKey = 0x80010000
 
-// Privileged reports whether the program may have a privileged Q_Key.
+// Privileged reports whether the program is allowed to set a privileged Q_Key.
 func (s *Station) Privileged() bool {
 	s.Helper()
 	qp := s.NewQP(DefaultCap())
@@ -55,7 +54,7 @@ func (s *Station) CreateGSI() (*verbs.QP, error) {
 	return s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeGSI, SendCQ: s.CQ, RecvCQ: s.CQ, Cap: DefaultCap(), Port: 1})
 }
 
-// GSITalks sends from one QP 1 to the other; packets with another Q_Key are dropped.
+// GSITalks checks that one QP 1 can send to the other, and that packets with another Q_Key are dropped.
 func (w *World) GSITalks(from, to *verbs.QP) {
 	a, b := w.A, w.B
 	a.Helper()
@@ -74,7 +73,7 @@ func (w *World) GSITalks(from, to *verbs.QP) {
 	}
 }
 
-// To moves a queue pair to a state that needs no attributes.
+// To moves a queue pair to a state that requires no attributes.
 func To(t testing.TB, qp *verbs.QP, state verbs.QPState) {
 	t.Helper()
 	Check(t, qp.Modify(&verbs.QPAttr{State: state}, verbs.QPAttrState))
@@ -99,7 +98,7 @@ func StateOf(t testing.TB, qp *verbs.QP) verbs.QPState {
 	return attr.State
 }
 
-// MTU is the active RDMA MTU, in bytes.
+// MTU returns the active RDMA MTU in bytes.
 func (d *Device) MTU() int {
 	d.Helper()
 	port, err := d.Ctx.QueryPort(1)

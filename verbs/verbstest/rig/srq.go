@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewSRQ makes an SRQ for exactly so many receives.
+// NewSRQ creates an SRQ of exactly this capacity.
 func (s *Station) NewSRQ(receives uint32) *verbs.SRQ {
 	s.Helper()
 	attr := verbs.SRQInitAttr{MaxWR: receives, MaxSGE: 4}
@@ -25,7 +25,7 @@ func (s *Station) NewSRQ(receives uint32) *verbs.SRQ {
 	return q
 }
 
-// Sharer is a queue pair in RTS that takes its receives from an SRQ.
+// Sharer creates a queue pair in RTS with an SRQ.
 func (s *Station) Sharer(q *verbs.SRQ, cq *verbs.CQ) *verbs.QP {
 	s.Helper()
 	qp := s.NewQPWith(verbs.QPInitAttr{SendCQ: s.CQ, RecvCQ: cq, SRQ: q, Cap: DefaultCap()})
@@ -33,7 +33,7 @@ func (s *Station) Sharer(q *verbs.SRQ, cq *verbs.CQ) *verbs.QP {
 	return qp
 }
 
-// Give posts receives of whole slots, numbered as the slots are.
+// Give posts receives of whole slots. Their IDs are the slot numbers.
 func (s *Station) Give(q *verbs.SRQ, slots ...int) {
 	s.Helper()
 	for _, i := range slots {
@@ -41,7 +41,7 @@ func (s *Station) Give(q *verbs.SRQ, slots ...int) {
 	}
 }
 
-// Tell sends a message from a to each of these queue pairs of b, in this order.
+// Tell sends a message from a to each of these queue pairs of b, in order.
 func (w *World) Tell(qps ...*verbs.QP) {
 	w.A.Helper()
 	ah := w.A.AH(w.B.End.IPv4)
@@ -53,7 +53,7 @@ func (w *World) Tell(qps ...*verbs.QP) {
 	w.Settle()
 }
 
-// Feed posts receives one by one, and tries again while the queue is full.
+// Feed posts receives one by one, and retries while the queue is full.
 func (s *Station) Feed(ctx context.Context, q *verbs.SRQ, from, count int) {
 	for i := from; i < from+count && ctx.Err() == nil; i++ {
 		err := q.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{s.Piece(i%Slots, SlotLen)}}})
@@ -72,7 +72,7 @@ func (s *Station) Feed(ctx context.Context, q *verbs.SRQ, from, count int) {
 func (s *Station) ChangeAll(ctx context.Context, q *verbs.SRQ) {
 	for i := 0; ctx.Err() == nil; i++ {
 		err := q.Modify(&verbs.SRQAttr{MaxWR: 8 << (i % 3), Limit: 2}, verbs.SRQMaxWR|verbs.SRQLimit)
-		// Less than the number of queued receives, or receives remain from before too many resizes.
+		// The size is less than the number of queued receives, or too many earlier resizes have queued receives.
 		if err != nil && !errors.Is(err, verbs.ErrInvalid) && !errors.Is(err, verbs.ErrBusy) {
 			s.Error(err)
 		}
@@ -101,7 +101,7 @@ func (w *World) Stream(ctx context.Context, ah *verbs.AH, qps []*verbs.QP) {
 	}
 }
 
-// PostWhile posts to a queue pair from two goroutines while do runs, and until posts are refused.
+// PostWhile posts to a queue pair from two goroutines while do runs, until posts are refused.
 func (s *Station) PostWhile(qp *verbs.QP, ah *verbs.AH, peer *verbs.QP, do func()) {
 	s.Helper()
 	var posters sync.WaitGroup

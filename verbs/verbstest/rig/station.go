@@ -12,7 +12,7 @@ import (
 
 type Closer interface{ Close() error }
 
-// Gather is what lies in pieces of a station's memory.
+// Gather returns the contents of SGEs of the station's region.
 func (s *Station) Gather(sges []verbs.SGE) (all []byte) {
 	for _, sge := range sges {
 		all = append(all, s.MR.Bytes()[sge.Addr:][:sge.Length]...)
@@ -22,38 +22,38 @@ func (s *Station) Gather(sges []verbs.SGE) (all []byte) {
 
 const (
 	TestQKey verbs.QKey = 0x11111111
-	Slots               = 64   // of each station's memory, a slot a request
-	SlotLen             = 2048 // bytes
-	Depth               = 8    // of the station's queues
+	Slots               = 64   // slots in each station's region, one per request
+	SlotLen             = 2048 // length of a slot in bytes
+	Depth               = 8    // capacity of the station's work queues
 )
 
-// Device is an end's, opened by a test.
+// Device is an opened device of an end.
 type Device struct {
 	testing.TB
 	End End
 	Ctx *verbs.Context
 
-	dropped map[string]uint64 // before the test
+	dropped map[string]uint64 // drop counters before the test
 }
 
-// Station is a device, and one of each object of it.
+// Station is a device with one of each object.
 type Station struct {
 	*Device
 	Unseen  bool              // Pair.FramesUnseen
-	Session provider.Provider // the end's, judged
+	Session provider.Provider // the end's session, wrapped by Judge
 	PD      *verbs.PD
 	MR      *verbs.MR
-	CQ      *verbs.CQ  // of sends and receives
-	SRQ     *verbs.SRQ // that the queue pair does not use
+	CQ      *verbs.CQ  // for sends and receives
+	SRQ     *verbs.SRQ // not used by QP
 	QP      *verbs.QP
 }
 
-// DefaultCap is what stations' queue pairs have unless a test wants another.
+// DefaultCap returns the capacities of a station's queue pair.
 func DefaultCap() verbs.QPCap {
 	return verbs.QPCap{MaxSendWR: Depth, MaxRecvWR: Depth, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 }
 
-// NewStation opens a context on an end's session, which is closed at the end of the test.
+// NewStation opens a context on an end's session. The test's cleanup closes it.
 func NewStation(t testing.TB, end End) *Station {
 	t.Helper()
 	s := &Station{Device: &Device{TB: t, End: end}, Session: Judge(t, end.Provider)}
@@ -73,7 +73,7 @@ func NewStation(t testing.TB, end End) *Station {
 	return s
 }
 
-// NewQP makes a queue pair in RESET.
+// NewQP creates a queue pair in RESET.
 func (s *Station) NewQP(c verbs.QPCap) *verbs.QP {
 	s.Helper()
 	return s.NewQPWith(verbs.QPInitAttr{SendCQ: s.CQ, RecvCQ: s.CQ, Cap: c})
@@ -89,7 +89,7 @@ func (s *Station) NewQPWith(init verbs.QPInitAttr) *verbs.QP {
 	return qp
 }
 
-// Active makes a queue pair in RTS.
+// Active creates a queue pair in RTS.
 func (s *Station) Active(c verbs.QPCap) *verbs.QP {
 	s.Helper()
 	qp := s.NewQP(c)
@@ -104,12 +104,12 @@ func (d *Device) NewCQ(entries int) *verbs.CQ {
 	return cq
 }
 
-// Slot is the memory of a request.
+// Slot returns the memory of slot i.
 func (s *Station) Slot(i int) []byte { return s.MR.Bytes()[i*SlotLen:][:SlotLen] }
 
 func (s *Station) Piece(i, length int) verbs.SGE { return s.MR.SGE(i*SlotLen, length) }
 
-// AH makes a handle to an address, from the station's own of the same kind.
+// AH creates an address handle, with the station's address of the same kind as the source.
 func (s *Station) AH(to netip.Addr) *verbs.AH {
 	s.Helper()
 	ah, err := s.PD.CreateAH(Guard(s), s.Route(to))
@@ -129,7 +129,7 @@ func (d *Device) Route(to netip.Addr) *verbs.AHAttr {
 	return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: GID(to), SGIDIndex: d.Line(own)}}
 }
 
-// Line is where in the GID table an own address is.
+// Line returns the GID index of one of the device's own addresses.
 func (d *Device) Line(own netip.Addr) int {
 	d.Helper()
 	gids, err := d.Ctx.QueryGIDTable(1)
@@ -143,7 +143,7 @@ func (d *Device) Line(own netip.Addr) int {
 	return 0
 }
 
-// Send is a request for the peer's queue pair, with data from the station's memory.
+// Send returns a signaled request that sends SGEs to the peer's queue pair.
 func (s *Station) Send(id uint64, ah *verbs.AH, peer *verbs.QP, sges ...verbs.SGE) verbs.SendWR {
 	return verbs.SendWR{Opcode: verbs.WRSend, ID: id, SGList: sges, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: peer.Number(), RemoteQKey: TestQKey}
 }
@@ -153,7 +153,7 @@ func (s *Station) Post(wrs ...verbs.SendWR) {
 	Check(s, s.QP.PostSend(wrs))
 }
 
-// Receive posts receives of whole slots, numbered as the slots are.
+// Receive posts receives of whole slots. Their IDs are the slot numbers.
 func (s *Station) Receive(slots ...int) {
 	s.Helper()
 	for _, i := range slots {
@@ -166,7 +166,7 @@ func (s *Station) ReceiveOn(qp *verbs.QP, slot int) {
 	Check(s, qp.PostRecv([]verbs.RecvWR{{ID: uint64(slot), SGList: []verbs.SGE{s.Piece(slot, SlotLen)}}}))
 }
 
-// Wait gives exactly n completions, in the order in which they came.
+// Wait waits for exactly n completions and returns them in order.
 func (s *Station) Wait(n int) []verbs.WC {
 	s.Helper()
 	return s.WaitOn(s.CQ, n)
@@ -186,7 +186,7 @@ func (s *Station) WaitOn(cq *verbs.CQ, n int) []verbs.WC {
 	return wcs
 }
 
-// Expect waits for these completions, and gives them.
+// Expect waits for these completions and returns them.
 func (s *Station) Expect(want ...Outcome) []verbs.WC {
 	s.Helper()
 	got := s.Wait(len(want))
@@ -194,14 +194,13 @@ func (s *Station) Expect(want ...Outcome) []verbs.WC {
 	return got
 }
 
-// Drained waits until the card has taken all that was posted to a queue pair. Completions may come
-// a moment later.
+// Drained waits until the card has dequeued all requests of a queue pair. Their completions may follow a little later.
 func Drained(t testing.TB, qp *verbs.QP) {
 	t.Helper()
 	Check(t, qp.Drain(Guard(t)))
 }
 
-// Received splits the contents of a slot, by its completion.
+// Received returns the GRH and the payload of the slot that a completion refers to.
 func (s *Station) Received(wc verbs.WC) (verbs.GRH, string) {
 	grh, payload := wc.Payload(s.Slot(int(wc.ID)))
 	return grh, string(payload)

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/kernel"
 )
 
-// Calls are all that a device which is gone refuses, but those that free.
+// Calls returns all calls that fail on a closed device, which are all except those that free objects.
 func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[string]func() error {
 	var wcs [1]verbs.WC
 	return map[string]func() error{
@@ -40,7 +40,7 @@ func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		},
 		"RegMR": func() error {
 			_, err := s.PD.RegMR(make([]byte, 1), 0)
-			if verbs.KindOf(err) == verbs.ErrUnsupported { // closed or not
+			if verbs.KindOf(err) == verbs.ErrUnsupported { // independent of the state of the device
 				return verbs.ErrClosed
 			}
 			return err
@@ -63,7 +63,7 @@ func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[st
 	}
 }
 
-// Load is what programs do all the time.
+// Load returns typical calls of programs, as a load for concurrent tests.
 func (s *Station) Load(peer *Station, sent *atomic.Int64) []func() error {
 	route, ah, ctx := s.Route(peer.End.IPv4), s.AH(peer.End.IPv4), Guard(s)
 	return []func() error{
@@ -100,7 +100,7 @@ func (s *Station) Load(peer *Station, sent *atomic.Int64) []func() error {
 	}
 }
 
-// Closed closes an object as soon as it is made.
+// Closed closes an object immediately after its creation.
 func Closed(object Closer, err error) error {
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func Closed(object Closer, err error) error {
 	return object.Close()
 }
 
-// Serve waits for messages, and posts their receives anew, until it fails.
+// Serve waits for messages and reposts their receives, until a call fails.
 func (s *Station) Serve(ctx context.Context, got func(n int)) error {
 	var wcs [3]verbs.WC
 	for {
@@ -125,8 +125,8 @@ func (s *Station) Serve(ctx context.Context, got func(n int)) error {
 	}
 }
 
-// Echo waits for a message, posts the receive anew, answers, and waits till that is sent. It
-// runs beside the test, and ends it only by an error.
+// Echo waits for a message, reposts the receive, sends a response, and waits for its completion. It runs concurrently
+// with the test, and reports errors with Error.
 func (s *Station) Echo(ah *verbs.AH, peer *Station) bool {
 	var wcs [1]verbs.WC
 	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)

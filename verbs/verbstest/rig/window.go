@@ -16,7 +16,7 @@ func (p *Peer) Window(kind verbs.MWType) *verbs.MW {
 	return mw
 }
 
-// Bind is a request that binds a window to a part of the peer's region, under the next key.
+// Bind returns a request that binds a window to a part of the peer's region, with the next key.
 func (p *Peer) Bind(mw *verbs.MW, offset, length uint64, access verbs.AccessFlags) verbs.SendWR {
 	return verbs.SendWR{
 		ID: 1, Opcode: verbs.WRBindMW, RKey: verbs.IncRKey(mw.RKey()),
@@ -33,7 +33,7 @@ func (p *Peer) Bound(mw *verbs.MW, offset, length uint64, access verbs.AccessFla
 	}
 }
 
-// Reaches writes by a key, and returns the status. Afterwards both queue pairs are in RTS.
+// Reaches executes a WRITE with a key, and returns its status. Afterwards both queue pairs are in RTS.
 func (p *Peers) Reaches(key verbs.RKey, addr uint64, length int) verbs.WCStatus {
 	p.A.Helper()
 	wr := p.A.Request(verbs.WRRDMAWrite, &p.B, length)
@@ -46,7 +46,7 @@ func (p *Peers) Reaches(key verbs.RKey, addr uint64, length int) verbs.WCStatus 
 	return status
 }
 
-// Again brings both queue pairs from ERR to RTS.
+// Again reconnects both queue pairs.
 func (p *Peers) Again() {
 	p.A.Helper()
 	for _, end := range []*Peer{&p.A, &p.B} {

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Alive checks that the station that a hostile client shares its card with is as it was.
+// Alive checks that a station that shares its card with a hostile client still works.
 func (w *World) Alive() {
 	w.A.Helper()
 	w.B.Receive(0)
@@ -21,7 +21,7 @@ func (w *World) Alive() {
 	w.NothingElse()
 }
 
-// Failed makes a queue pair that the card moves from a state to ERR: an overrun of its CQ does that.
+// Failed creates a queue pair that the card has moved from a state to ERR, by an overrun of its CQ.
 func (w *World) Failed(from verbs.QPState) *verbs.QP {
 	w.B.Helper()
 	cq, qps := w.B.Overrunnable(1)
@@ -37,7 +37,7 @@ func (w *World) Failed(from verbs.QPState) *verbs.QP {
 	return qp
 }
 
-// Messages sends some from a to a queue pair of b.
+// Messages sends n messages from a to a queue pair of b.
 func (w *World) Messages(qp *verbs.QP, n int) {
 	w.A.Helper()
 	ah := w.A.AH(w.B.End.IPv4)
@@ -57,21 +57,21 @@ type World struct {
 func NewWorld(t testing.TB, pair Pair) *World {
 	t.Helper()
 	w := &World{Pair: pair, A: NewStation(t, pair.A), B: NewStation(t, pair.B)}
-	w.Settle() // no earlier event comes later
+	w.Settle() // so that earlier events do not disturb the test
 	for _, s := range []*Station{w.A, w.B} {
 		s.dropped, s.Unseen = s.Counters(), pair.FramesUnseen
 	}
 	return w
 }
 
-// Settle waits until all earlier messages have arrived: a message each way comes after it.
+// Settle waits until all earlier messages have arrived, by a message in each direction.
 func (w *World) Settle() {
 	w.A.Helper()
 	w.A.mark(w.B)
 	w.B.mark(w.A)
 }
 
-// mark sends a message that is no test's, from a queue pair of its own to another.
+// mark sends a message between two new queue pairs, and waits until it arrives.
 func (s *Station) mark(peer *Station) {
 	s.Helper()
 	from, to := newMarker(s), newMarker(peer)
@@ -110,7 +110,7 @@ func (m *marker) close() {
 	}
 }
 
-// NothingElse checks that no completion comes any more.
+// NothingElse waits until all messages have arrived, and checks that no completion is queued.
 func (w *World) NothingElse() {
 	w.A.Helper()
 	w.Settle()
@@ -119,8 +119,7 @@ func (w *World) NothingElse() {
 	}
 }
 
-// Counters are the packets that the card's engine has dropped, by reason; nil if it does not
-// count them.
+// Counters returns the numbers of packets that the card has dropped, by reason, or nil if it has no counters.
 func (d *Device) Counters() map[string]uint64 {
 	d.Helper()
 	all, err := d.Ctx.Counters()
@@ -137,7 +136,7 @@ func (d *Device) Counters() map[string]uint64 {
 	return dropped
 }
 
-// Drops are how many packets the card has dropped since the test began, by reason.
+// Drops returns the numbers of packets that the card has dropped since the test began, by reason.
 func (d *Device) Drops() map[string]uint64 {
 	now := d.Counters()
 	for name, n := range d.dropped {
@@ -148,7 +147,7 @@ func (d *Device) Drops() map[string]uint64 {
 	return now
 }
 
-// ExpectDrops checks which packets the card has dropped, where it counts; settle comes before.
+// ExpectDrops checks the numbers of dropped packets, if the card has counters. Call Settle before.
 func (d *Device) ExpectDrops(want map[string]uint64) {
 	d.Helper()
 	if got := d.Drops(); got != nil && !maps.Equal(got, want) {

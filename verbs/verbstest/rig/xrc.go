@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// XRC is an initiator of A's station, and the target at B's that it is connected to.
+// XRC is an initiator of station A that is connected to a target of station B.
 type XRC struct {
 	A      Peer
 	B      *Station
@@ -17,8 +17,8 @@ type XRC struct {
 	Target *verbs.QP
 }
 
-// XRCQueue is a shared receive queue of type XRC, with the CQ that it completes to and a region of its PD, to which its
-// receives go and which peers may use.
+// XRCQueue is a shared receive queue of type XRC, with its CQ, its PD, and a region of the PD for its receives, which
+// peers can access.
 type XRCQueue struct {
 	*Station
 	*verbs.SRQ
@@ -27,13 +27,13 @@ type XRCQueue struct {
 	MR *verbs.MR
 }
 
-// ConnectXRC makes both. change, unless nil, is for the attributes of both.
+// ConnectXRC creates and connects both. change can be nil. It changes the attributes of both.
 func (w *World) ConnectXRC(change func(*verbs.QPAttr)) *XRC {
 	w.A.Helper()
 	return w.A.ConnectXRC(w.B, w.B.NewXRCD(), change)
 }
 
-// ConnectXRC makes an initiator at the station, and a target in a domain at the other one.
+// ConnectXRC creates an initiator at the station and a target in a domain of the other one, and connects them.
 func (s *Station) ConnectXRC(other *Station, domain *verbs.XRCD, change func(*verbs.QPAttr)) *XRC {
 	s.Helper()
 	x := &XRC{A: s.Peer(verbs.QPTypeXRCSend), B: other, Domain: domain, Target: other.NewTarget(domain)}
@@ -41,7 +41,7 @@ func (s *Station) ConnectXRC(other *Station, domain *verbs.XRCD, change func(*ve
 	return x
 }
 
-// Connect brings both ends to RTS.
+// Connect moves both ends to RTS.
 func (x *XRC) Connect(change func(*verbs.QPAttr)) {
 	x.B.Helper()
 	to, from := x.A.Connection(x.B.End.IPv4, x.Target.Number()), x.B.Connection(x.A.End.IPv4, x.A.QP.Number())
@@ -53,7 +53,7 @@ func (x *XRC) Connect(change func(*verbs.QPAttr)) {
 	Check(x.A, x.A.QP.Connect(&to))
 }
 
-// NewXRCD makes a domain of the station's alone.
+// NewXRCD creates a domain that is not shared.
 func (d *Device) NewXRCD() *verbs.XRCD {
 	d.Helper()
 	domain, err := d.Ctx.AllocXRCD()
@@ -61,7 +61,7 @@ func (d *Device) NewXRCD() *verbs.XRCD {
 	return domain
 }
 
-// NewTarget makes a target in RESET.
+// NewTarget creates a target in RESET.
 func (d *Device) NewTarget(domain *verbs.XRCD) *verbs.QP {
 	d.Helper()
 	qp, err := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
@@ -69,13 +69,13 @@ func (d *Device) NewTarget(domain *verbs.XRCD) *verbs.QP {
 	return qp
 }
 
-// NewXRCQueue makes a queue of a domain, of a PD of its own.
+// NewXRCQueue creates a queue of a domain with its own PD and CQ.
 func (s *Station) NewXRCQueue(domain *verbs.XRCD) *XRCQueue {
 	s.Helper()
 	return s.NewXRCQueueOn(domain, s.NewCQ(32))
 }
 
-// NewXRCQueueOn makes one that completes to a CQ.
+// NewXRCQueueOn creates a queue of a domain with its own PD, which completes to a CQ.
 func (s *Station) NewXRCQueueOn(domain *verbs.XRCD, cq *verbs.CQ) *XRCQueue {
 	s.Helper()
 	q := &XRCQueue{Station: s, PD: s.AnotherPD(), CQ: cq}
@@ -93,7 +93,7 @@ func (q *XRCQueue) Recv(id uint64, offset, length int) {
 	Check(q, q.PostRecv([]verbs.RecvWR{{ID: id, SGList: []verbs.SGE{q.MR.SGE(offset, length)}}}))
 }
 
-// Expect waits for these completions, and gives them.
+// Expect waits for these completions and returns them.
 func (q *XRCQueue) Expect(want ...Outcome) []verbs.WC {
 	q.Helper()
 	got := q.WaitOn(q.CQ, len(want))
@@ -101,14 +101,14 @@ func (q *XRCQueue) Expect(want ...Outcome) []verbs.WC {
 	return got
 }
 
-// Request is one for a queue, about as many bytes at the start of both regions.
+// Request returns a request to a queue, for the first length bytes of both regions.
 func (x *XRC) Request(op verbs.Opcode, q *XRCQueue, length int) verbs.SendWR {
 	wr := x.A.Request(op, &Peer{MR: q.MR}, length)
 	wr.RemoteSRQN = q.Number()
 	return wr
 }
 
-// Inode is a file for an XRC domain, which is closed at the end of the test.
+// Inode creates a file for an XRC domain. The test's cleanup closes it.
 func (d *Device) Inode() *os.File {
 	d.Helper()
 	file, err := os.Create(filepath.Join(d.TempDir(), "domain"))
