@@ -8,15 +8,14 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// blockingRate is how many messages a second come to a receiver that sleeps.
+// blockingRate is the number of messages per second that a sleeping receiver gets.
 const blockingRate = 10000
 
-// moderation for a receiver that does not need each message at once: an event for 32 messages or
-// after 2 ms (µs).
+// CQ moderation of the "moderated" receiver: an event after 32 messages or 2000 µs.
 const moderationCount, moderationPeriod = 32, 2000
 
-// blocking measures the cost of a receiver that sleeps for each of 10,000 messages per second: the
-// processor time of its process, and its number of wake-ups; then one whose CQ is moderated.
+// blocking measures the processor time and the wake-ups of a receiver that sleeps before each of 10,000 messages per
+// second, without and with CQ moderation.
 func (b *bench) blocking() error {
 	variants := []string{"udp", "worker", "moderated"}
 	all := map[string][]harness.Result{}
@@ -37,15 +36,15 @@ func (b *bench) blocking() error {
 	}
 	for _, variant := range variants {
 		b.Add(harness.Record{
-			Name: "blocking", Variant: variant, Size: 64, Rate: blockingRate, CPU: middle(all[variant], func(r harness.Result) float64 { return r.CPU }),
-			PerSecond: middle(all[variant], func(r harness.Result) float64 { return r.PerSecond }), Wakes: middle(all[variant], func(r harness.Result) float64 { return r.Wakes }),
+			Name: "blocking", Variant: variant, Size: 64, Rate: blockingRate, CPU: medianOf(all[variant], func(r harness.Result) float64 { return r.CPU }),
+			PerSecond: medianOf(all[variant], func(r harness.Result) float64 { return r.PerSecond }), Wakes: medianOf(all[variant], func(r harness.Result) float64 { return r.Wakes }),
 		})
 	}
 	return nil
 }
 
-// middle is the median of one figure of all rounds.
-func middle(rounds []harness.Result, figure func(harness.Result) float64) float64 {
+// medianOf returns the median of one figure of all rounds.
+func medianOf(rounds []harness.Result, figure func(harness.Result) float64) float64 {
 	var all []float64
 	for _, r := range rounds {
 		all = append(all, figure(r))
@@ -53,15 +52,15 @@ func middle(rounds []harness.Result, figure func(harness.Result) float64) float6
 	return harness.Median(all)
 }
 
-// sleeper measures a receiver from its first message to its last: each take is a wake-up.
+// sleeper measures a receiver from its first message to its last. Each wakeUp counts one wake-up.
 type sleeper struct {
 	harness.Meter
 	wakes  float64
 	before time.Duration // processor time at the first message
-	used   time.Duration // and since then, at the last
+	used   time.Duration // processor time from the first to the last message
 }
 
-func (s *sleeper) take(n int) {
+func (s *sleeper) wakeUp(n int) {
 	if n == 0 {
 		return
 	}
@@ -80,7 +79,7 @@ func (s *sleeper) result() harness.Result {
 	return r
 }
 
-// pace calls send so many times a second. It spins, since a sleep would be later than asked for.
+// pace calls send at the job's rate. It spins between the calls, since sleeping would be less precise.
 func pace(j harness.Job, send func() error) (sent int, err error) {
 	each := paceOf(j.Rate)
 	start := time.Now()
@@ -120,13 +119,13 @@ func udpReceivePaced(j harness.Job) (harness.Result, error) {
 	var s sleeper
 	for !harness.Stopping.Load() {
 		if udpRead(fd, message, true) > 0 {
-			s.take(1)
+			s.wakeUp(1)
 		}
 	}
 	return s.result(), nil
 }
 
-// rocedSendPaced polls for its completions, as a sender does that has a processor.
+// rocedSendPaced polls for its completions instead of sleeping.
 func rocedSendPaced(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
@@ -174,7 +173,7 @@ func rocedReceivePaced(j harness.Job) (harness.Result, error) {
 		if err != nil {
 			return harness.Result{}, err
 		}
-		s.take(n)
+		s.wakeUp(n)
 		if err := p.repost(n); err != nil {
 			return harness.Result{}, err
 		}

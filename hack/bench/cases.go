@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// settings are the kernel's knobs, as shipped and as the design's section on tuning has them.
+// settings contains the kernel settings: the defaults, and those of the design's section on tuning.
 var settings = []struct {
 	name   string
 	tuning hca.Tuning
@@ -25,8 +25,7 @@ var settings = []struct {
 
 var payloads = []int{64, 256, 1024}
 
-// pair runs a job on each host: a receiving one, then a sending one, until the
-// sender is done.
+// pair runs a receiving job on one host and a sending job on the other, until the sender has finished.
 func (b *bench) pair(receiver, sender harness.Job) (sent, received harness.Result, err error) {
 	chooseNetwork(&receiver)
 	chooseNetwork(&sender)
@@ -52,18 +51,17 @@ func (b *bench) pair(receiver, sender harness.Job) (sent, received harness.Resul
 	return sent, received, err
 }
 
-// overUDP ends the names of variants whose cards use UDP sockets.
+// overUDP is the suffix of variants whose cards use UDP sockets.
 const overUDP = " over UDP"
 
-// chooseNetwork gives a job the network that its variant's name ends with.
+// chooseNetwork sets the network of a job from the suffix of its variant, and removes the suffix.
 func chooseNetwork(j *harness.Job) {
 	if plain, cut := strings.CutSuffix(j.Variant, overUDP); cut {
 		j.Variant, j.Network = plain, hca.NetworkUDP
 	}
 }
 
-// oneWay measures throughput, the variants in turns, raw AF_XDP and roced each with the knobs that are
-// best for it.
+// oneWay measures throughput in one direction. Raw AF_XDP and roced each have the settings that are fastest for them.
 func (b *bench) oneWay() error {
 	for _, size := range payloads {
 		tuning, err := b.bestTunings(size)
@@ -87,7 +85,7 @@ func (b *bench) oneWayRate(j harness.Job) (float64, error) {
 	return received.PerSecond, err
 }
 
-// bestTunings finds the knobs that raw AF_XDP is fastest with, and those that roced is. UDP has none.
+// bestTunings finds the settings with which raw AF_XDP and roced are fastest. UDP has no settings.
 func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 	variants := []string{"raw", "inline"}
 	best, fastest := map[string]hca.Tuning{}, map[string]float64{}
@@ -114,7 +112,7 @@ func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 	return best, nil
 }
 
-// roundTrips measures 64 bytes there and back: spinning, then sleeping.
+// roundTrips measures round trips of 64 bytes with spinning and with sleeping programs.
 func (b *bench) roundTrips() error {
 	return b.trip([]tripKind{
 		{"roundtrip spinning", false, []string{"udp", "inline", "inline" + overUDP}},
@@ -122,7 +120,7 @@ func (b *bench) roundTrips() error {
 	})
 }
 
-// tripKind is a way to wait for round trips, and the variants measured with it.
+// tripKind is a kind of round trip (spinning or sleeping), and the variants that are measured.
 type tripKind struct {
 	name     string
 	sleep    bool
@@ -160,7 +158,7 @@ func (b *bench) trip(kinds []tripKind) error {
 	return nil
 }
 
-// shortWay measures package ud beside bare verbs: one way as fast as it goes, then round trips.
+// shortWay compares package ud with bare verbs: throughput in one direction, then round trips.
 func (b *bench) shortWay() error {
 	for _, size := range payloads {
 		err := b.InTurns("short way", size, "", []string{"inline", "ud inline", "worker", "ud worker"}, func(variant string) (float64, error) {
@@ -180,7 +178,7 @@ func (b *bench) shortWay() error {
 	})
 }
 
-// idleCost measures a device that has nothing to do.
+// idleCost measures an idle device.
 func (b *bench) idleCost() error {
 	c, err := harness.Start(harness.Job{Role: "idle", Variant: "worker", Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: 2 * time.Second})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// connected is a program with queue pairs that are connected to those of a peer.
+// connected is a program with queue pairs that are connected to a peer's.
 type connected struct {
 	*program
 	qps    []*verbs.QP
@@ -30,15 +30,15 @@ type remote struct {
 }
 
 const (
-	bulkDepth      = 16 // messages of a queue pair that are outstanding
+	bulkDepth      = 16 // outstanding messages per queue pair
 	connectionPort = 18515
 )
 
-// openConnected opens the queue pairs, meets the peer over TCP, and connects them. A side without peer is
-// the server, which announces that it listens.
+// openConnected creates the queue pairs, exchanges their numbers with the peer over TCP, and connects them. The server
+// announces that it listens.
 func openConnected(j harness.Job, server bool) (p *connected, err error) {
 	own := j
-	own.Size = j.Size * bulkDepth // a slot for the whole depth
+	own.Size = j.Size * bulkDepth // one slot for all outstanding messages
 	p = &connected{}
 	if p.program, err = openProgram(own); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func meetOver(j harness.Job, server bool) (net.Conn, error) {
 	return listener.Accept()
 }
 
-// connectedReceive is the side that has things done to its memory.
+// connectedReceive is the responder of connectedSend.
 func connectedReceive(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, true)
 	if err != nil {
@@ -143,7 +143,7 @@ func connectedReceive(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, p.close()
 }
 
-// connectedSend sends, writes or reads as fast as it goes, and counts packets.
+// connectedSend executes SENDs, WRITEs or READs at the maximum rate, and counts packets.
 func connectedSend(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, false)
 	if err != nil {
@@ -218,7 +218,7 @@ func connectedPong(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, p.close()
 }
 
-// one sends a message; its completion is taken when there is time.
+// one polls completions of earlier messages, and sends a message.
 func (p *connected) one(j harness.Job) error {
 	n, err := p.send.Poll(p.wcs[:])
 	if _, err = p.check(n, err); err != nil {
@@ -227,7 +227,7 @@ func (p *connected) one(j harness.Job) error {
 	return p.qps[0].PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}}})
 }
 
-// await takes a message.
+// await receives a message.
 func (p *connected) await(j harness.Job) error {
 	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)

@@ -17,8 +17,8 @@ const bulk = 64 << 10
 // linkMTU maps an RDMA MTU to the interface's MTU.
 var linkMTU = map[int]int{1024: 1500, 4096: 9000}
 
-// bulkRates measures messages of 64 KiB on a connection, in packets a second, beside datagrams of as many
-// bytes as a packet has, and a stream of TCP in as many bytes a second.
+// bulkRates measures messages of 64 KiB on one connection in packets per second, and compares them with datagrams of
+// one packet and with a TCP stream of the same segment size.
 func (b *bench) bulkRates() error {
 	return b.atEachMTU(func(mtu int) error {
 		variants := []string{"inline", "tcp", "tcp unsegmented", "rc send", "rc write", "rc read", "rc send" + overUDP, "rc write" + overUDP, "rc read" + overUDP}
@@ -50,8 +50,8 @@ func (b *bench) connectedTrips() error {
 	return b.trip([]tripKind{{"roundtrip connected", false, []string{"inline", "rc send", "rc send" + overUDP}}})
 }
 
-// shortConnections measures package rc beside bare verbs: messages of 64 KiB on one connection and on
-// sixteen, then round trips.
+// shortConnections compares package rc with bare verbs: messages of 64 KiB on 1 and on 16 connections, then round
+// trips.
 func (b *bench) shortConnections() error {
 	err := b.atEachMTU(func(mtu int) error {
 		variants := []string{"rc send", "short send", "rc write", "short write", "rc read", "short read"}
@@ -69,7 +69,7 @@ func (b *bench) shortConnections() error {
 	return b.trip([]tripKind{{"roundtrip short connected", false, []string{"rc send", "short send"}}})
 }
 
-// atEachMTU measures with links for both MTUs, and leaves the smaller one.
+// atEachMTU measures with each path MTU. Afterwards the links have the MTU for the smaller one.
 func (b *bench) atEachMTU(measure func(mtu int) error) error {
 	for _, mtu := range []int{4096, 1024} {
 		if err := errors.Join(b.setMTU(linkMTU[mtu]), measure(mtu)); err != nil {
@@ -79,7 +79,7 @@ func (b *bench) atEachMTU(measure func(mtu int) error) error {
 	return nil
 }
 
-// connectionRate is how many packets, or parts of a stream that are as long, go a second.
+// connectionRate returns the packets per second of a variant. A TCP stream counts in parts of the same length.
 func (b *bench) connectionRate(variant string, mtu, count int) (float64, error) {
 	j := harness.Job{Variant: variant, Size: bulk, MTU: mtu, QueuePairs: count}
 	if variant == "inline" {
@@ -94,7 +94,7 @@ func (b *bench) connectionRate(variant string, mtu, count int) (float64, error) 
 	return sent.PerSecond, err
 }
 
-// setMTU sets that of the link.
+// setMTU sets the MTU of the link at both ends.
 func (b *bench) setMTU(mtu int) error {
 	for _, ns := range []*lab.Namespace{b.a, b.b} {
 		link, err := ns.Netlink().LinkByName(linkName)

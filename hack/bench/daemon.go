@@ -43,7 +43,7 @@ func runDaemon(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, card.Close()
 }
 
-// dialProgram is a program of the daemon.
+// dialProgram opens a program that is a client of the daemon.
 func dialProgram(j harness.Job) (*program, error) {
 	c, err := viadaemon.Dial(j.Socket, "")
 	if err != nil {
@@ -52,7 +52,7 @@ func dialProgram(j harness.Job) (*program, error) {
 	return newProgram(c, j.Variant == "daemon" || j.Sleep, j.Size)
 }
 
-// connectMany opens so many programs, each with queue pairs, and leaves them idle.
+// connectMany opens the job's number of programs with queue pairs, which are idle.
 func connectMany(j harness.Job) (harness.Result, error) {
 	for range j.Clients {
 		p, err := dialProgram(j)
@@ -72,7 +72,7 @@ func connectMany(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, nil
 }
 
-// makeObjects makes and destroys queue pairs: how long each pair of commands takes.
+// makeObjects measures the time of creating and destroying a queue pair.
 func makeObjects(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {

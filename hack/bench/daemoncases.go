@@ -13,10 +13,10 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// These parts measure programs that reach their card through a daemon, one on each side, beside programs
-// with cards of their own and UDP.
+// These parts compare programs that use a card through a daemon on each side with programs that have their own cards,
+// and with UDP.
 
-// socketsFor are the daemons' sockets for a variant, of the receiver and the sender.
+// socketsFor returns the daemons' sockets for the receiver and the sender of a variant.
 func (b *bench) socketsFor(variant string) (receiver, sender string) {
 	if !strings.HasPrefix(variant, "daemon") {
 		return "", ""
@@ -24,7 +24,7 @@ func (b *bench) socketsFor(variant string) (receiver, sender string) {
 	return b.sockets[1], b.sockets[0]
 }
 
-// withDaemons runs what needs them, and nothing else that has a card in the meantime.
+// withDaemons calls do while a daemon runs on each side. No other program has a card at that time.
 func (b *bench) withDaemons(do func(left, right *harness.Child) error) error {
 	folder, err := os.MkdirTemp("", "roced-bench")
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *bench) measureVariant(variant string, do func() error) error {
 	return b.withDaemons(func(_, _ *harness.Child) error { return do() })
 }
 
-// daemonRates also measures a stream of TCP, in parts as long as the messages.
+// daemonRates also measures a TCP stream, which it counts in parts of the message length.
 func (b *bench) daemonRates() error {
 	for _, size := range []int{64, 1024} {
 		err := b.InTurns("daemon oneway", size, "", []string{"udp", "tcp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
@@ -90,7 +90,7 @@ func (b *bench) daemonTrips() error {
 	return nil
 }
 
-// groupClients is how many processes are in one group.
+// groupClients is the number of processes in a group.
 const groupClients = 16
 
 func (b *bench) daemonGroup() error {
@@ -109,7 +109,7 @@ func (b *bench) daemonGroup() error {
 	return nil
 }
 
-// groupRate is the sum of what all receivers got, a second.
+// groupRate returns the sum of the rates of all receivers.
 func (b *bench) groupRate(variant string, size int) (sum float64, err error) {
 	at, from := b.socketsFor(variant)
 	var receivers []*harness.Child
@@ -153,7 +153,7 @@ func (b *bench) daemonObjects() error {
 	return nil
 }
 
-// alone runs a job on the left host, whose times it sorts.
+// alone runs a job on the left host, and sorts its times.
 func (b *bench) alone(j harness.Job) (harness.Result, error) {
 	j.Namespace, j.Own, j.Peer = b.a.Path(), b.left, b.right
 	c, err := harness.Start(j)
@@ -163,7 +163,7 @@ func (b *bench) alone(j harness.Job) (harness.Result, error) {
 	return c.Finish(false)
 }
 
-// daemonIdle measures what an idle daemon with 100 clients costs.
+// daemonIdle measures the processor time of an idle daemon with 100 clients.
 func (b *bench) daemonIdle() error {
 	return b.withDaemons(func(left, _ *harness.Child) error {
 		clients, err := harness.Start(harness.Job{Role: "connect", Variant: "daemon", Size: 64, Clients: 100, Socket: b.sockets[0]})
@@ -187,7 +187,7 @@ func (b *bench) daemonIdle() error {
 	})
 }
 
-// usedBy is the processor time that the threads of a process have used.
+// usedBy returns the processor time that the threads of a process have used.
 func usedBy(pid int) (sum time.Duration, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
@@ -207,7 +207,7 @@ func usedBy(pid int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// daemonCrowd measures what 8192 idle queue pairs of 256 idle programs cost an active one.
+// daemonCrowd measures how 8192 idle queue pairs of 256 idle programs slow an active program down.
 func (b *bench) daemonCrowd() error {
 	const programs, queuePairs = 256, 32
 	return b.InTurns("daemon, idle queue pairs of others", 64, "", []string{"daemon none", "daemon 8192"}, func(variant string) (rate float64, err error) {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// distanceTurns is how often a word goes there and back in one measurement, about 10 ms.
+// distanceTurns is the number of round trips in one measurement, which lasts about 10 ms.
 const distanceTurns = 50_000
 
-// coreDistance returns the time that a word takes from one core to another and back, in ns: one
-// writes it, the other reads it. On a virtual machine it changes when the host moves the processors:
-// about 70 between two hyperthreads of one core, 100 within a cache, 450 between two caches.
+// coreDistance returns the round-trip time of a word of memory between two cores in ns. On a virtual machine it changes
+// when the host moves the virtual processors: about 70 between two hyperthreads of a core, 100 within a shared cache,
+// 450 between two caches.
 func coreDistance() float64 {
-	var word atomic.Uint32 // odd: it is the other one's turn
+	var word atomic.Uint32 // odd if it is the other goroutine's turn
 	ready := make(chan struct{})
 	go func() {
 		onProcessor(1)
@@ -41,7 +41,7 @@ func coreDistance() float64 {
 	return float64((<-done).Nanoseconds()) / distanceTurns
 }
 
-// await spins, and yields now and then in case that both are on one processor.
+// await spins until word has a value. It yields occasionally, in case both goroutines share a processor.
 func await(word *atomic.Uint32, value uint32) {
 	for tries := 1; word.Load() != value; tries++ {
 		if tries%100_000 == 0 {
@@ -50,8 +50,7 @@ func await(word *atomic.Uint32, value uint32) {
 	}
 }
 
-// onProcessor binds the goroutine to a thread on one of the processors that it may use, for its life:
-// the thread ends with it.
+// onProcessor binds the goroutine to a thread on one of the allowed processors. The thread ends with the goroutine.
 func onProcessor(which int) {
 	runtime.LockOSThread()
 	var may unix.CPUSet

@@ -17,9 +17,8 @@ const (
 	many       = 10000
 )
 
-// engineAlone measures one thread that sends and receives over an in-memory network:
-// to one queue pair, to one among many, and to many in turn; then the same with
-// groups.
+// engineAlone measures one thread that sends and receives over an in-memory network: to one queue pair, to one of many,
+// and to many in turn. Then it measures the same with groups.
 func (b *bench) engineAlone() error {
 	variants := []string{"one queue pair", "one among 10000", "spread over 10000"}
 	err := b.InTurns("engine", engineSize, "", variants, func(variant string) (float64, error) {
@@ -41,15 +40,15 @@ func (b *bench) engineAlone() error {
 	})
 }
 
-// target is where a message goes, and the queue pair whose receive it takes.
+// target is the destination of a message, and the queue pair that receives it.
 type target struct {
 	ah     *verbs.AH
 	number verbs.QPN
 	qp     *verbs.QP
 }
 
-// runEngine opens two devices on an in-memory network, creates targets, and sends to
-// those that the variant, one of three, means: the only one, one of many, all in turn.
+// runEngine opens two devices on an in-memory network, creates targets, and sends messages as the variant requires: to
+// the only target, to one of many, or to all in turn.
 func (b *bench) runEngine(make targetMaker, variant string, variants []string) (rate float64, err error) {
 	count, used := many, 1
 	switch variant {
@@ -73,7 +72,7 @@ func (b *bench) runEngine(make targetMaker, variant string, variants []string) (
 // wireReceiver is the address of the receiver's card.
 var wireReceiver = netip.MustParseAddr("10.0.0.2")
 
-// onWire has two cards on an in-memory network, which run in the thread of their programs.
+// onWire contains two cards on an in-memory network, which the thread of their programs drives.
 type onWire struct {
 	left, right      *hca.Card
 	sender, receiver *program
@@ -99,7 +98,7 @@ func (w *onWire) close() {
 	_ = w.right.Close()
 }
 
-// targetMaker makes so many targets of a sender's at a receiver.
+// targetMaker creates count targets at a receiver, for a sender.
 type targetMaker func(sender, receiver *program, there netip.Addr, count int) ([]target, error)
 
 func queuePairTargets(sender, receiver *program, there netip.Addr, count int) (all []target, err error) {
@@ -133,8 +132,7 @@ func groupTargets(sender, receiver *program, _ netip.Addr, count int) (all []tar
 	return all, nil
 }
 
-// stream sends batches until the time is over, each message to the next target,
-// and checks that all arrive.
+// stream sends batches for a duration, each message to the next target, and checks that all messages arrive.
 func stream(sender, receiver *program, targets []target, duration time.Duration) (float64, error) {
 	sends := sender.sends(harness.Job{Size: engineSize}, nil)
 	recvs := make([]verbs.RecvWR, batch)
@@ -168,8 +166,8 @@ func stream(sender, receiver *program, targets []target, duration time.Duration)
 	return float64(count) / time.Since(start).Seconds(), nil
 }
 
-// postTo posts the receives to the targets whose turn it is, each separately, so that what a post costs is the same for
-// one queue pair and for many.
+// postTo posts the receives of the next targets. Each has its own call, so that a post costs the same for one queue
+// pair and for many.
 func postTo(targets []target, next int, recvs []verbs.RecvWR) error {
 	for i := range recvs {
 		if err := targets[(next+i)%len(targets)].qp.PostRecv(recvs[i : i+1]); err != nil {

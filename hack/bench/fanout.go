@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupAddress is the group that fan-out is measured on.
+// groupAddress is the group of the fan-out measurements.
 const groupAddress = "239.77.0.1"
 
-// fanOut measures one group with so many receivers on one host: deliveries a second.
+// fanOut measures the deliveries per second of a group with several receivers on one host.
 func (b *bench) fanOut() error {
 	for _, size := range []int{64, 1024} {
 		for _, receivers := range []int{1, 4, 16, 64} {
@@ -35,7 +35,7 @@ func (b *bench) fanOut() error {
 	return nil
 }
 
-// copies is the bare cost of what fan-out does: a GRH and a payload into each of 64 buffers.
+// copies measures only the copies of fan-out: a GRH and a payload to each of 64 buffers.
 func copies(size int, duration time.Duration) float64 {
 	const receivers, rounds = 64, 1000
 	const slots = receivers * memberDepth
@@ -55,7 +55,7 @@ func copies(size int, duration time.Duration) float64 {
 	return float64(count) / time.Since(start).Seconds()
 }
 
-// udpReceiveGroup has count sockets in the group, and one thread that reads them with epoll.
+// udpReceiveGroup reads the job's number of member sockets from one thread with epoll.
 func udpReceiveGroup(j harness.Job) (harness.Result, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -91,7 +91,7 @@ func udpReceiveGroup(j harness.Job) (harness.Result, error) {
 	return m.Result(), nil
 }
 
-// groupSocket is a member of the group, and hears it on the port.
+// groupSocket opens a socket that is a member of the group and bound to its port.
 func groupSocket() (int, error) {
 	group := netip.MustParseAddr(groupAddress)
 	fd, err := joinedSocket(group)

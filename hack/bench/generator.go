@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// generate has XDP itself send frames into the interface: a program that redirects,
-// run by BPF_PROG_TEST_RUN on live frames. Nothing on a host with two processors
-// makes frames faster.
+// generate sends frames with a redirecting XDP program, which BPF_PROG_TEST_RUN runs on live frames. This is the
+// fastest source of frames on a host with two processors.
 func generate(j harness.Job) (harness.Result, error) {
 	index, err := linkIndex()
 	if err != nil {
 		return harness.Result{}, err
 	}
-	// veth takes redirected frames only from a side that has a program itself.
+	// veth accepts redirected frames only if the interface itself has an XDP program.
 	if _, err := rawSocket(j); err != nil {
 		return harness.Result{}, err
 	}
@@ -37,11 +36,11 @@ func generate(j harness.Job) (harness.Result, error) {
 	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return harness.Result{}, err
 	}
-	// The speed before and after, since it changes. A run takes the kernel 25 ms to set up and to
-	// clear away: one long one, then.
+	// The speed of the core changes, so it is measured before and after. The setup and cleanup of a run take the kernel
+	// 25 ms, so there is one long run.
 	const liveFrames = 1 << 1
 	before := coreSpeed()
-	for start := time.Now(); time.Since(start) < j.Duration/2; { // again if a signal ended it
+	for start := time.Now(); time.Since(start) < j.Duration/2; { // again if a signal interrupted the run
 		repeat := uint32(framesPerSecond * j.Duration.Seconds())
 		_, err := program.Run(&ebpf.RunOptions{Data: frame, Repeat: repeat, Flags: liveFrames, BatchSize: 64})
 		if err != nil && !errors.Is(err, unix.EINTR) {

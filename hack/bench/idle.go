@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idle opens a card with its worker, does nothing, and measures what that costs.
+// idle opens a card with a worker, and measures its processor time and memory without traffic.
 func idle(j harness.Job) (harness.Result, error) {
 	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
 	if err != nil {
@@ -22,7 +22,7 @@ func idle(j harness.Job) (harness.Result, error) {
 	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return harness.Result{}, err
 	}
-	time.Sleep(100 * time.Millisecond) // start-up is over
+	time.Sleep(100 * time.Millisecond) // excludes the start-up
 	before := processorTime()
 	time.Sleep(j.Duration)
 	used := processorTime() - before

@@ -15,7 +15,7 @@ const joinCount = 1000
 
 func joinAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{239, 2, byte(i >> 8), byte(i)}) }
 
-// joins measures a thousand joins of one program, and of as many sockets.
+// joins measures 1000 joins of one program, and of 1000 sockets.
 func (b *bench) joins() error {
 	for _, variant := range []string{"udp", "worker"} {
 		var all []float64
@@ -49,7 +49,7 @@ func udpJoin(harness.Job) (harness.Result, error) {
 	return harness.Result{Elapsed: time.Since(start)}, nil
 }
 
-// joinedSocket is a socket that is a member of a group on the one interface.
+// joinedSocket opens a socket that is a member of a group on the interface.
 func joinedSocket(group netip.Addr) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

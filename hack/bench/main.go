@@ -21,12 +21,12 @@ func main() {
 		exit(harness.Serve(os.Args[2], childRoles, prepareChild))
 	}
 	b := &bench{}
-	flag.DurationVar(&b.Duration, "duration", time.Second, "time of each throughput measurement")
-	flag.IntVar(&b.Rounds, "rounds", 5, "measurements of each case; the median counts")
-	flag.IntVar(&b.Trips, "trips", 50000, "round trips of each latency measurement")
-	flag.StringVar(&b.sends, "send", "auto,af_xdp", "send modes that mixed traffic is measured in")
-	flag.StringVar(&b.Output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
-	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, rpc, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd, workers)")
+	flag.DurationVar(&b.Duration, "duration", time.Second, "duration of each throughput measurement")
+	flag.IntVar(&b.Rounds, "rounds", 5, "number of measurements of each case, whose median is reported")
+	flag.IntVar(&b.Trips, "trips", 50000, "number of round trips in each latency measurement")
+	flag.StringVar(&b.sends, "send", "auto,af_xdp", "comma-separated send modes for mixed traffic")
+	flag.StringVar(&b.Output, "output", "bench.json", "file for the records, in which other parts are kept; none if empty")
+	only := flag.String("only", "", "regular expression of the parts to run: oneway, mixed, roundtrip, ud, receive, requests, rpc, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd, workers)")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only)))
 }
@@ -45,8 +45,8 @@ type bench struct {
 	sends       string
 	a, b        *lab.Namespace
 	left, right harness.Endpoint
-	sockets     [2]string // of the daemons on a and b, while they run
-	workers     int       // of each daemon's card; 0: one
+	sockets     [2]string // sockets of the daemons on a and b while they run
+	workers     int       // workers of each daemon's card; 0 means one
 }
 
 func (b *bench) main(only *regexp.Regexp) (err error) {
@@ -97,7 +97,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 	})
 }
 
-// setUp joins two namespaces by a veth pair of one queue.
+// setUp connects two namespaces by a veth pair with one queue.
 func (b *bench) setUp() (err error) {
 	if err := lab.Prune("roced-bench"); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (b *bench) setUp() (err error) {
 	return b.openHosts("roced-bench")
 }
 
-// openHosts makes two namespaces, and joins them by a veth pair.
+// openHosts creates two namespaces, and connects them by a veth pair.
 func (b *bench) openHosts(name string, options ...lab.VethOption) (err error) {
 	if b.a, err = lab.New(name + "-a"); err != nil {
 		return err

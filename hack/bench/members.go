@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	memberDepth = 64 // receives outstanding of each queue pair in a group
-	memberBatch = 16 // receives posted at a time
+	memberDepth = 64 // outstanding receives of each queue pair in a group
+	memberBatch = 16 // receives per post
 )
 
-// memberSlot is the memory of a message, in bytes: GRH and payload, in whole cache lines.
+// memberSlot returns the length of a message's memory in bytes: GRH and payload, rounded up to cache lines.
 func memberSlot(size int) int { return (40 + size + 63) &^ 63 }
 
-// member is a queue pair with receives, and those that wait to be posted again.
+// member is a queue pair, with the receives that are queued for the next post.
 type member struct {
 	qp     *verbs.QP
 	recvs  [memberBatch]verbs.RecvWR
 	queued int
 }
 
-// members are queue pairs of one program that receive, completing to one CQ.
+// members contains receiving queue pairs of one program, which share a CQ.
 type members struct {
 	*program
 	mr     *verbs.MR
-	stride int // of the slots of mr, bytes
+	stride int // length of a slot of mr in bytes
 	all    []*member
-	depth  int // receives of each
+	depth  int // receives per queue pair
 	sges   []verbs.SGE
 }
 
-// newMembers makes queue pairs with so many receives each, a multiple of memberBatch.
+// newMembers creates count queue pairs with depth receives each. depth is a multiple of memberBatch.
 func (p *program) newMembers(count, depth, size int) (m *members, err error) {
 	m = &members{program: p, stride: memberSlot(size), depth: depth}
 	if m.mr, err = p.pd.AllocMR(count*depth*m.stride, verbs.AccessLocalWrite); err != nil {
@@ -61,7 +61,7 @@ func (p *program) newMembers(count, depth, size int) (m *members, err error) {
 	return m, nil
 }
 
-// memory is where a receive puts its message.
+// memory returns the memory of a receive.
 func (m *members) memory(id uint64) []byte { return m.mr.Bytes()[int(id)*m.stride:][:m.stride] }
 
 func (p *program) joinGroup(j harness.Job) (*members, error) {
@@ -78,7 +78,7 @@ func (p *program) joinGroup(j harness.Job) (*members, error) {
 	return m, nil
 }
 
-// post queues a receive, and posts when there is a batch of them. The slots of a member follow each other.
+// post queues a receive, and posts the queued ones when they are a batch. The slots of a member are consecutive.
 func (m *members) post(slot uint64) error {
 	to := m.all[int(slot)/m.depth]
 	to.recvs[to.queued] = verbs.RecvWR{ID: slot, SGList: m.sges[slot : slot+1]}
@@ -120,7 +120,7 @@ func rocedReceiveGroup(j harness.Job) (harness.Result, error) {
 	return counted.Result(), p.close()
 }
 
-// rocedSendGroup is rocedSend to the group.
+// rocedSendGroup is like rocedSend, to the group.
 func rocedSendGroup(j harness.Job) (harness.Result, error) {
 	j.Peer.Address = groupAddress
 	return rocedSend(j)

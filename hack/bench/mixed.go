@@ -11,24 +11,23 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// Mixed traffic: many queue pairs with different lengths, several destinations, bursts of any
-// length. Messages of one queue pair must arrive in order, and lost ones must be counted.
+// Mixed traffic: many queue pairs with different message lengths, several destinations, and bursts of random length.
+// Messages of one queue pair must arrive in order, and lost ones must be counted.
 
 const (
 	mixedQPs   = 16
-	mixedSlots = 128  // sends outstanding of a queue pair, one slot of memory each
-	mixedSize  = 1024 // of the longest message, bytes
-	mixedBurst = 64   // the most messages of one burst
+	mixedSlots = 128  // outstanding sends of a queue pair, one slot of memory each
+	mixedSize  = 1024 // maximum message length in bytes
+	mixedBurst = 64   // maximum messages per burst
 )
 
-// mixedAddresses are the receiver's; the first it has always.
+// mixedAddresses contains the receiver's addresses. The host always has the first one.
 var mixedAddresses = []string{"10.77.0.2", "10.77.0.3", "10.77.0.4"}
 
-// mixedLength is what most messages of a queue pair have.
+// mixedLength returns the length of most messages of a queue pair.
 func mixedLength(qp int) int { return 64 + (mixedSize-64)*qp/(mixedQPs-1) }
 
-// stamp is the header of a mixed message. Messages of a sending queue pair are numbered across its
-// destinations.
+// stamp is the header of a mixed message. A sending queue pair numbers its messages to all destinations together.
 type stamp struct {
 	qp, length int
 	number     uint64 // from 1
@@ -53,10 +52,10 @@ func stampOf(message []byte) stamp {
 // sequences contains the last number received from each sending queue pair.
 type sequences struct{ last [mixedQPs]uint64 }
 
-// check insists that a message is whole and newer than those before it of its queue pair.
+// check returns an error unless a message is complete and newer than the earlier ones of its queue pair.
 func (s *sequences) check(message []byte) error {
 	if len(message) < stampLen {
-		return fmt.Errorf("a message of %d bytes, at least %d were sent", len(message), stampLen)
+		return fmt.Errorf("got a message of %d bytes, want at least %d", len(message), stampLen)
 	}
 	m := stampOf(message)
 	if m.qp >= mixedQPs || m.length != len(message) {
@@ -69,7 +68,7 @@ func (s *sequences) check(message []byte) error {
 	return nil
 }
 
-// mixed measures mixed traffic, in each send mode that was asked for.
+// mixed measures mixed traffic in each requested send mode.
 func (b *bench) mixed() error {
 	for _, address := range mixedAddresses[1:] {
 		if err := b.b.AddAddress(linkName, address+"/24"); err != nil {
@@ -91,7 +90,7 @@ func (b *bench) mixed() error {
 	return nil
 }
 
-// mixedOnce sends for a while, and insists that each message was delivered or is in a counter.
+// mixedOnce measures mixed traffic once. It returns an error if a message was neither delivered nor counted as lost.
 func (b *bench) mixedOnce(j harness.Job) (rate float64, sent, lost uint64, err error) {
 	before, err := b.linkDrops()
 	if err != nil {
@@ -108,10 +107,10 @@ func (b *bench) mixedOnce(j harness.Job) (rate float64, sent, lost uint64, err e
 		return 0, 0, 0, err
 	}
 	lost = s.Messages - r.Messages
-	// The link has also counted packets that the interface rejected.
+	// The link's counter includes packets that the interface refused.
 	counted := s.Losses + r.Losses + max(after-before, s.Refused) - s.Refused
 	if s.Messages < r.Messages || lost > counted {
-		return 0, 0, 0, fmt.Errorf("sent %d, delivered %d, counted as dropped %d: %d have no counter", s.Messages, r.Messages, counted, lost-counted)
+		return 0, 0, 0, fmt.Errorf("sent %d, delivered %d, counted as dropped %d: %d were not counted", s.Messages, r.Messages, counted, lost-counted)
 	}
 	return r.PerSecond, s.Messages, lost, nil
 }

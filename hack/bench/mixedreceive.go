@@ -10,10 +10,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// drainTime is how long nothing more comes before a receiver takes it that all has come.
+// drainTime is the time without a message after which a receiver assumes that all have arrived.
 const drainTime = 50 * time.Millisecond
 
-// receiveMixed has a queue pair for each of the host's addresses.
+// receiveMixed receives mixed traffic with a queue pair for each of the host's addresses.
 func receiveMixed(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
@@ -29,7 +29,7 @@ func receiveMixed(j harness.Job) (harness.Result, error) {
 	var counted harness.Meter
 	var seen sequences
 	for last := time.Now(); !harness.Stopping.Load() || time.Since(last) < drainTime; {
-		n, err := m.take(&seen)
+		n, err := m.receive(&seen)
 		if err != nil {
 			return harness.Result{}, err
 		}
@@ -42,7 +42,7 @@ func receiveMixed(j harness.Job) (harness.Result, error) {
 	return r, errors.Join(r.AddDrops(p.device), p.close())
 }
 
-// numbers are the members' QPNs.
+// numbers returns the members' QPNs.
 func (m *members) numbers() (all []verbs.QPN) {
 	for _, member := range m.all {
 		all = append(all, member.qp.Number())
@@ -50,8 +50,8 @@ func (m *members) numbers() (all []verbs.QPN) {
 	return all
 }
 
-// take takes messages, checks them, and posts their receives again.
-func (m *members) take(seen *sequences) (int, error) {
+// receive polls for messages, checks them, and reposts their receives.
+func (m *members) receive(seen *sequences) (int, error) {
 	n, err := m.poll(m.recv)
 	if err != nil {
 		return 0, err

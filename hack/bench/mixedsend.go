@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// crowdSender is a program with many queue pairs that send, all completing to one CQ.
+// crowdSender is a program with many sending queue pairs, which share a CQ.
 type crowdSender struct {
 	*program
 	mr     *verbs.MR
@@ -22,11 +22,11 @@ type crowdSender struct {
 	sges   [mixedBurst]verbs.SGE
 }
 
-// mixedQP is one that sends.
+// mixedQP is a sending queue pair.
 type mixedQP struct {
 	qp   *verbs.QP
 	sent uint64 // messages posted
-	free int    // slots
+	free int    // free slots
 }
 
 func sendMixed(j harness.Job) (harness.Result, error) {
@@ -82,8 +82,8 @@ func (p *program) newCrowdSender(j harness.Job) (s *crowdSender, err error) {
 	return s, nil
 }
 
-// burst posts messages of one queue pair to one destination: half of the bursts are short, and one
-// in eight is of lengths of any kind.
+// burst posts messages of one queue pair to one destination. Half of the bursts are short, and one in eight has random
+// message lengths.
 func (s *crowdSender) burst(i int) error {
 	n := 1 + s.random.IntN(mixedBurst)
 	if s.random.IntN(2) == 0 {
@@ -108,7 +108,7 @@ func (s *crowdSender) burst(i int) error {
 	return s.from[i].qp.PostSend(s.wrs[:n])
 }
 
-// write makes the next message of a queue pair, number k of its burst.
+// write writes the next message of a queue pair, which is number k of its burst.
 func (s *crowdSender) write(i, k, length int) {
 	slot := i*mixedSlots + int(s.from[i].sent%mixedSlots)
 	s.from[i].sent++
@@ -116,7 +116,8 @@ func (s *crowdSender) write(i, k, length int) {
 	s.sges[k] = s.mr.SGE(slot*mixedSize, length)
 }
 
-// complete processes completions, each of a whole burst, identified by its id.
+// complete processes completions. Each is of a whole burst, and its ID encodes the queue pair and the number of
+// messages.
 func (s *crowdSender) complete() error {
 	n, err := s.poll(s.send)
 	for _, wc := range s.wcs[:n] {

@@ -18,7 +18,7 @@ import (
 
 const linkName = "eth0"
 
-// linkIndex is the index of the one interface of the calling thread's namespace.
+// linkIndex returns the index of the interface in the calling thread's namespace.
 func linkIndex() (int, error) {
 	link, err := net.InterfaceByName(linkName)
 	if err != nil {
@@ -27,8 +27,8 @@ func linkIndex() (int, error) {
 	return link.Index, nil
 }
 
-// rawSocket is one AF_XDP socket on the interface's one queue, and a
-// program that redirects everything to it.
+// rawSocket opens an AF_XDP socket on the interface's only queue, and attaches an XDP program that redirects all frames
+// to it.
 func rawSocket(j harness.Job) (*xsk.Socket, error) {
 	index, err := linkIndex()
 	if err != nil {
@@ -59,7 +59,7 @@ func rawSocket(j harness.Job) (*xsk.Socket, error) {
 	return socket, err
 }
 
-// rawFrame is a frame of the length that roced's has for the same payload.
+// rawFrame returns a frame of the same length as roced's frame for the same payload.
 func rawFrame(j harness.Job) []byte {
 	own, _ := net.ParseMAC(j.Own.MAC)
 	peer, _ := net.ParseMAC(j.Peer.MAC)
@@ -94,7 +94,7 @@ func rawReceive(j harness.Job) (harness.Result, error) {
 		}
 		for _, frame := range burst[:n] {
 			if len(frame.Data) >= 50 { // not ARP
-				sum += binary.LittleEndian.Uint64(frame.Data[42:]) // a program reads its data
+				sum += binary.LittleEndian.Uint64(frame.Data[42:]) // like a program that reads its data
 			}
 		}
 		socket.Release()

@@ -9,10 +9,9 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// receiveAlone measures the receiving side with more frames than a sender can create. The limit is
-// the core that creates them, which also runs the kernel's half of receiving (docs/PERFORMANCE.md).
-// On a virtual machine its speed and its distance to the other core change by the second, so they
-// are recorded with each round's rate.
+// receiveAlone measures the receiving side with more frames than a sending program can create. The limit is the core
+// that generates them, which also executes the kernel's part of receiving (docs/PERFORMANCE.md). On a virtual machine
+// its speed and its distance to the other core change within seconds, so they are recorded with each round's rate.
 func (b *bench) receiveAlone() error {
 	variants := []string{"raw", "inline"}
 	for _, setting := range []int{0, 2} {

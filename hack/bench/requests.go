@@ -11,12 +11,12 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// Request and response by programs that sleep while they wait: a key-value server, one goroutine on
-// one endpoint, and clients in one process, one endpoint each. Both are written as a new user would,
-// over package net (requestsudp.go) and over package ud (requestsud.go).
+// Requests and responses of programs that sleep while they wait: a key-value server with one goroutine and one
+// endpoint, and clients in one process with one endpoint each. Both are written as a new user would write them, with
+// package net (requestsudp.go) and with package ud (requestsud.go).
 
-// load is how a server is asked: by so many clients as fast as the answers come, or by one client
-// so many times a second.
+// load describes the requests to a server: from a number of clients without a pause, or from one client at a rate per
+// second.
 type load struct {
 	clients, rate int
 }
@@ -33,7 +33,7 @@ func (l load) String() string {
 	return fmt.Sprintf("%d clients", l.clients)
 }
 
-// requests measures each load, the variants in turns.
+// requests measures each load.
 func (b *bench) requests() error {
 	for _, l := range loads {
 		if err := b.requestTurns("requests", 64, l, []string{"udp", "worker"}); err != nil {
@@ -43,12 +43,12 @@ func (b *bench) requests() error {
 	return nil
 }
 
-// requestTurns measures a load, the variants in turns.
+// requestTurns measures all variants with a load, in several rounds.
 func (b *bench) requestTurns(part string, size int, l load, variants []string) error {
 	all := map[string][]round{}
 	for range b.Rounds {
 		for _, variant := range variants {
-			one, err := b.ask(harness.Job{Variant: part + " " + variant, Size: size, Clients: l.clients, Rate: l.rate})
+			one, err := b.measureRequests(harness.Job{Variant: part + " " + variant, Size: size, Clients: l.clients, Rate: l.rate})
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", variant, l, err)
 			}
@@ -66,36 +66,36 @@ func (b *bench) requestTurns(part string, size int, l load, variants []string) e
 type round struct {
 	perSecond float64
 	p50, p99  int64   // ns
-	used      int64   // ns of processor time a request, by server and clients
-	busy      int64   // ns a request in which a processor of the machine was not idle
-	switches  float64 // of context a request, on the whole machine
+	used      int64   // processor time of server and clients per request in ns
+	busy      int64   // processor time of the whole machine per request in ns
+	switches  float64 // context switches of the whole machine per request
 }
 
 func (r round) String() string {
-	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor time a request %.1f µs, of the machine %.1f µs, context switches %.2f",
+	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor time per request %.1f µs, of the machine %.1f µs, context switches %.2f",
 		r.perSecond/1e3, float64(r.p50)/1e3, float64(r.p99)/1e3, float64(r.used)/1e3, float64(r.busy)/1e3, r.switches)
 }
 
-func (b *bench) ask(j harness.Job) (round, error) {
+func (b *bench) measureRequests(j harness.Job) (round, error) {
 	server, clients := j, j
-	server.Role, clients.Role = "serve", "ask"
-	asked, served, err := b.pair(server, clients)
+	server.Role, clients.Role = "serve", "request"
+	sent, served, err := b.pair(server, clients)
 	if err != nil {
 		return round{}, err
 	}
-	slices.Sort(asked.RoundTrips)
-	count := int64(max(asked.Messages, 1))
+	slices.Sort(sent.RoundTrips)
+	count := int64(max(sent.Messages, 1))
 	return round{
-		perSecond: asked.PerSecond, p50: harness.Percentile(asked.RoundTrips, 50), p99: harness.Percentile(asked.RoundTrips, 99),
-		used: (asked.Used + served.Used).Nanoseconds() / count, busy: asked.Busy.Nanoseconds() / count,
-		switches: float64(asked.Switches) / float64(count),
+		perSecond: sent.PerSecond, p50: harness.Percentile(sent.RoundTrips, 50), p99: harness.Percentile(sent.RoundTrips, 99),
+		used: (sent.Used + served.Used).Nanoseconds() / count, busy: sent.Busy.Nanoseconds() / count,
+		switches: float64(sent.Switches) / float64(count),
 	}, nil
 }
 
-// summary is the median of each figure, and the median latency of each round, which shows whether
-// there is one mode.
+// summary returns the median of each figure, and the median latency of each round, whose spread shows whether the
+// results have several modes.
 func summary(part, variant string, size int, l load, rounds []round) harness.Record {
-	middle := func(figure func(round) float64) float64 {
+	medianOf := func(figure func(round) float64) float64 {
 		var all []float64
 		for _, r := range rounds {
 			all = append(all, figure(r))
@@ -104,12 +104,12 @@ func summary(part, variant string, size int, l load, rounds []round) harness.Rec
 	}
 	r := harness.Record{
 		Name: part, Variant: variant, Size: size, Setting: l.String(), Clients: l.clients, Rate: l.rate,
-		PerSecond:  middle(func(r round) float64 { return r.perSecond }),
-		P50:        int64(middle(func(r round) float64 { return float64(r.p50) })),
-		P99:        int64(middle(func(r round) float64 { return float64(r.p99) })),
-		CPURequest: int64(middle(func(r round) float64 { return float64(r.used) })),
-		Busy:       int64(middle(func(r round) float64 { return float64(r.busy) })),
-		Switches:   middle(func(r round) float64 { return r.switches }),
+		PerSecond:  medianOf(func(r round) float64 { return r.perSecond }),
+		P50:        int64(medianOf(func(r round) float64 { return float64(r.p50) })),
+		P99:        int64(medianOf(func(r round) float64 { return float64(r.p99) })),
+		CPURequest: int64(medianOf(func(r round) float64 { return float64(r.used) })),
+		Busy:       int64(medianOf(func(r round) float64 { return float64(r.busy) })),
+		Switches:   medianOf(func(r round) float64 { return r.switches }),
 	}
 	for _, one := range rounds {
 		r.Medians = append(r.Medians, one.p50)
@@ -117,7 +117,7 @@ func summary(part, variant string, size int, l load, rounds []round) harness.Rec
 	return r
 }
 
-// store is the data of the server: a value for each key.
+// store contains the server's values by key.
 type store map[uint64][]byte
 
 func newStore(size int) store {
@@ -128,13 +128,13 @@ func newStore(size int) store {
 	return s
 }
 
-// answer turns a request (number, key) into its answer (number, key, value), in the request's memory.
+// answer returns the response (number, key, value) to a request (number, key), in the request's memory.
 func (s store) answer(message []byte) []byte {
 	key := order.Uint64(message[8:16])
 	return append(message[:16], s[key]...)
 }
 
-// meterProcessor gives the processor time that this process has used since now, and the machine.
+// meterProcessor returns a function that records the processor time of this process and of the machine since the call.
 func meterProcessor() func(r *harness.Result) {
 	used, busy, switches := processorTime(), machineTime(), contextSwitches()
 	return func(r *harness.Result) {
@@ -142,7 +142,7 @@ func meterProcessor() func(r *harness.Result) {
 	}
 }
 
-// paceOf is how long after the start of one request the next one starts; 0 for at once.
+// paceOf returns the time between the starts of two requests, or 0 for no pause.
 func paceOf(rate int) time.Duration {
 	if rate == 0 {
 		return 0

@@ -20,17 +20,17 @@ import (
 
 var order = binary.BigEndian
 
-// asker is an endpoint of a client: ask sends a request, and sleeps until the response is in memory.
-type asker interface {
-	ask(request []byte) (answer []byte, err error)
+// requester is an endpoint of a client. roundTrip sends a request, and sleeps until the response has arrived.
+type requester interface {
+	roundTrip(request []byte) (answer []byte, err error)
 	close() error
 }
 
-// askTimeout ends a measurement in which a message was lost.
-const askTimeout = 2 * time.Second
+// requestTimeout is the time after which a message is lost, which ends the measurement with an error.
+const requestTimeout = 2 * time.Second
 
-// askAll runs the clients, each in a goroutine, for the job's duration.
-func askAll(j harness.Job, clients []asker) (harness.Result, error) {
+// runClients runs the clients, each in a goroutine, for the job's duration.
+func runClients(j harness.Job, clients []requester) (harness.Result, error) {
 	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return harness.Result{}, err
 	}
@@ -39,7 +39,7 @@ func askAll(j harness.Job, clients []asker) (harness.Result, error) {
 	meter, start := meterProcessor(), time.Now()
 	var all sync.WaitGroup
 	for i := range clients {
-		each[i] = client{asker: clients[i], until: start.Add(j.Duration), pace: paceOf(j.Rate), request: make([]byte, j.Size)}
+		each[i] = client{requester: clients[i], until: start.Add(j.Duration), pace: paceOf(j.Rate), request: make([]byte, j.Size)}
 		all.Go(func() { failed[i] = each[i].run() })
 	}
 	all.Wait()
@@ -48,7 +48,7 @@ func askAll(j harness.Job, clients []asker) (harness.Result, error) {
 	meter(&r)
 	for _, c := range each {
 		r.Messages += uint64(len(c.trips))
-		r.RoundTrips = append(r.RoundTrips, c.trips[len(c.trips)/10:]...) // the first trips warm up
+		r.RoundTrips = append(r.RoundTrips, c.trips[len(c.trips)/10:]...) // without the first 10 %, which warm up
 	}
 	r.PerSecond = float64(r.Messages) / elapsed.Seconds()
 	for _, c := range clients {
@@ -57,9 +57,9 @@ func askAll(j harness.Job, clients []asker) (harness.Result, error) {
 	return r, errors.Join(failed...)
 }
 
-// client requests one key after the other.
+// client sends requests for one key after the other.
 type client struct {
-	asker
+	requester
 	until   time.Time
 	pace    time.Duration
 	request []byte
@@ -78,19 +78,19 @@ func (c *client) run() error {
 			sleepUntil(next)
 		}
 		start := time.Now()
-		answer, err := c.ask(c.request)
+		answer, err := c.roundTrip(c.request)
 		if err != nil {
 			return fmt.Errorf("request %d: %w", number, err)
 		}
 		c.trips = append(c.trips, time.Since(start))
 		if len(answer) != len(c.request) || !slices.Equal(answer[:min(16, len(answer))], c.request[:min(16, len(answer))]) {
-			return fmt.Errorf("request %d: the answer is to another one", number)
+			return fmt.Errorf("request %d: got the response to another request", number)
 		}
 	}
 	return nil
 }
 
-// sleepUntil is exact, where time.Sleep is rounded up to a millisecond if the process is idle.
+// sleepUntil sleeps more precisely than time.Sleep, which rounds up to a millisecond in an idle process.
 func sleepUntil(at time.Time) {
 	if left := time.Until(at); left > 0 {
 		t := unix.NsecToTimespec(left.Nanoseconds())
@@ -98,12 +98,12 @@ func sleepUntil(at time.Time) {
 	}
 }
 
-// machineTime is the time for which the machine's processors have not been idle since some moment, in
-// all. The kernel measures idle time, and does not sample it, so that this counts what softirqs use.
+// machineTime returns the busy time of all processors since an arbitrary moment. The kernel measures idle time instead
+// of sampling it, so that the result includes softirqs.
 func machineTime() time.Duration {
 	text, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
-	var idle int64 // ticks of 10 ms; after "cpu": user nice system idle iowait
+	var idle int64 // in ticks of 10 ms; the fields after "cpu" are user nice system idle iowait
 	for _, field := range strings.Fields(line)[4:6] {
 		n, _ := strconv.ParseInt(field, 10, 64)
 		idle += n
@@ -113,8 +113,7 @@ func machineTime() time.Duration {
 
 var began = time.Now()
 
-// contextSwitches is how often the machine's processors have changed from one thread to another since it
-// was started.
+// contextSwitches returns the number of context switches of the machine since its start.
 func contextSwitches() (n uint64) {
 	text, _ := os.ReadFile("/proc/stat")
 	for line := range strings.Lines(string(text)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// listenUD opens so many endpoints on one card.
+// listenUD opens count endpoints on one card.
 func listenUD(j harness.Job, count int) (*verbs.Context, []*ud.Endpoint, error) {
 	c, err := openContext(j)
 	if err != nil {
@@ -55,7 +55,7 @@ func udServe(j harness.Job) (harness.Result, error) {
 	return r, errors.Join(e.Close(), c.Close())
 }
 
-// udClient is an asker with an endpoint.
+// udClient is a requester with an endpoint of package ud.
 type udClient struct {
 	ctx      context.Context
 	endpoint *ud.Endpoint
@@ -63,7 +63,7 @@ type udClient struct {
 	buffer   [2048]byte
 }
 
-func (c *udClient) ask(request []byte) ([]byte, error) {
+func (c *udClient) roundTrip(request []byte) ([]byte, error) {
 	if err := c.endpoint.Send(c.ctx, c.server, request); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *udClient) ask(request []byte) ([]byte, error) {
 
 func (c *udClient) close() error { return c.endpoint.Close() }
 
-func udAsk(j harness.Job) (harness.Result, error) {
+func udRequest(j harness.Job) (harness.Result, error) {
 	c, endpoints, err := listenUD(j, j.Clients)
 	if err != nil {
 		return harness.Result{}, err
@@ -87,12 +87,12 @@ func udAsk(j harness.Job) (harness.Result, error) {
 	if err != nil {
 		return harness.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+requestTimeout)
 	defer cancel()
-	clients := make([]asker, len(endpoints))
+	clients := make([]requester, len(endpoints))
 	for i, e := range endpoints {
 		clients[i] = &udClient{ctx: ctx, endpoint: e, server: server}
 	}
-	r, err := askAll(j, clients)
+	r, err := runClients(j, clients)
 	return r, errors.Join(err, c.Close())
 }

@@ -47,14 +47,14 @@ func udpServe(j harness.Job) (harness.Result, error) {
 	return r, nil
 }
 
-// udpClient is an asker with a socket.
+// udpClient is a requester with a UDP socket.
 type udpClient struct {
 	conn   *net.UDPConn
 	server netip.AddrPort
 	buffer [2048]byte
 }
 
-func (c *udpClient) ask(request []byte) ([]byte, error) {
+func (c *udpClient) roundTrip(request []byte) ([]byte, error) {
 	if _, err := c.conn.WriteToUDPAddrPort(request, c.server); err != nil {
 		return nil, err
 	}
@@ -64,17 +64,17 @@ func (c *udpClient) ask(request []byte) ([]byte, error) {
 
 func (c *udpClient) close() error { return c.conn.Close() }
 
-func udpAsk(j harness.Job) (harness.Result, error) {
-	clients := make([]asker, j.Clients)
+func udpRequest(j harness.Job) (harness.Result, error) {
+	clients := make([]requester, j.Clients)
 	for i := range clients {
 		conn, err := listenUDP(j, 0)
 		if err != nil {
 			return harness.Result{}, err
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(j.Duration + askTimeout)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(j.Duration + requestTimeout)); err != nil {
 			return harness.Result{}, err
 		}
 		clients[i] = &udpClient{conn: conn, server: netip.AddrPortFrom(netip.MustParseAddr(j.Peer.Address), udpPort)}
 	}
-	return askAll(j, clients)
+	return runClients(j, clients)
 }

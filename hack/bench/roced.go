@@ -16,8 +16,8 @@ import (
 
 const (
 	qkey  = 0x11111111
-	depth = 512 // receives outstanding
-	batch = 64  // posted at a time, as many as in a call of UDP and a burst of raw AF_XDP
+	depth = 512 // outstanding receives
+	batch = 64  // requests per post, as many as messages per system call of UDP and frames per burst of raw AF_XDP
 )
 
 // program contains the objects of a user of verbs: a device, a queue pair, memory.
@@ -28,9 +28,9 @@ type program struct {
 	qp         *verbs.QP
 	send, recv *verbs.CQ
 	mr         *verbs.MR
-	slot       int // the memory of a message, in bytes
+	slot       int // length of a message's memory in bytes
 	wait       bool
-	timeout    context.Context // see patience
+	timeout    context.Context // see waitContext
 	cancel     context.CancelFunc
 	renewed    time.Time
 	wcs        [64]verbs.WC
@@ -38,12 +38,12 @@ type program struct {
 	sges       [depth]verbs.SGE
 }
 
-// openCard opens the card that a job selects.
+// openCard opens a card with the job's settings.
 func openCard(j harness.Job) (*hca.Card, error) {
 	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithNetwork(j.Network), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
 
-// openContext opens that card, and a context on it, whose Close closes the card.
+// openContext opens a card, and a context on it whose Close closes the card.
 func openContext(j harness.Job) (*verbs.Context, error) {
 	card, err := openCard(j)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *program) postAll() error {
 	return nil
 }
 
-// repost posts the receives of n completions again.
+// repost reposts the receives of n completions.
 func (p *program) repost(n int) error {
 	for i, wc := range p.wcs[:n] {
 		p.recvs[i] = verbs.RecvWR{ID: wc.ID, SGList: p.sges[wc.ID : wc.ID+1]}
@@ -126,22 +126,23 @@ func (p *program) repost(n int) error {
 	return p.qp.PostRecv(p.recvs[:n])
 }
 
-// poll takes completions, waiting for them if that is how the program works.
+// poll polls completions, or waits for them if wait is set.
 func (p *program) poll(cq *verbs.CQ) (int, error) {
 	if !p.wait {
 		n, err := cq.Poll(p.wcs[:])
 		return p.check(n, err)
 	}
-	n, err := cq.Wait(p.patience(), p.wcs[:])
+	n, err := cq.Wait(p.waitContext(), p.wcs[:])
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	return p.check(n, err)
 }
 
-// patience ends a wait for a message that was lost, after tripTimeout or half of it. It serves many
-// waits: to set a timer for each would wake a thread of the runtime, and UDP's sockets set none either.
-func (p *program) patience() context.Context {
+// waitContext returns a context with a timeout of between half of tripTimeout and tripTimeout, for waits for lost
+// messages. Many waits share it: a timer for each would wake a thread of the runtime, and UDP sockets need no timer
+// either.
+func (p *program) waitContext() context.Context {
 	if now := time.Now(); now.Sub(p.renewed) > tripTimeout/2 {
 		p.cancel()
 		p.timeout, p.cancel = context.WithTimeout(context.Background(), tripTimeout)
@@ -160,7 +161,7 @@ func (p *program) check(n int, err error) (int, error) {
 	return n, err
 }
 
-// openReceiver is a program whose receives are posted.
+// openReceiver opens a program and posts its receives.
 func openReceiver(j harness.Job) (*program, error) {
 	p, err := openProgram(j)
 	if err != nil {
@@ -199,8 +200,8 @@ func rocedReceive(j harness.Job) (harness.Result, error) {
 	return m.Result(), p.close()
 }
 
-// sendDepth is how many sends are outstanding: few stay in the processor's cache, many
-// let a program that waits be woken less often.
+// sendDepth returns the number of outstanding sends. The memory of few sends stays in the processor's cache, while many
+// sends wake a waiting program less often.
 func (p *program) sendDepth() int {
 	if p.wait {
 		return depth
@@ -208,8 +209,7 @@ func (p *program) sendDepth() int {
 	return depth / 2
 }
 
-// sends are batch requests of the size, the last of them signaled, all of the same
-// memory: so do the senders that this is compared with.
+// sends returns batch requests, of which the last is signaled. All send the same memory, as in the other variants.
 func (p *program) sends(j harness.Job, ah *verbs.AH) []verbs.SendWR {
 	wrs := make([]verbs.SendWR, batch)
 	for i := range wrs {
@@ -282,7 +282,7 @@ func rocedPong(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, p.close()
 }
 
-// reply sends one message, unsignaled: nothing is to be polled for it.
+// reply sends one unsignaled message, which has no completion.
 func (p *program) reply(j harness.Job, ah *verbs.AH, to verbs.QPN) error {
 	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// childRoles are the functions of the children.
+// childRoles contains the functions of the children.
 var childRoles = harness.Roles{
 	"udp receive": udpReceive, "udp send": udpSend, "udp pong": udpPong, "udp ping": udpPing,
 	"udp gso receive": udpReceiveTrains, "udp gso send": udpSendTrains,
@@ -20,9 +20,9 @@ var childRoles = harness.Roles{
 	"inline receive group": rocedReceiveGroup, "inline send group": rocedSendGroup,
 	"ud inline receive": shortReceive, "ud inline send": shortSend, "ud inline pong": shortPong, "ud inline ping": shortPing,
 	"ud worker receive": shortReceive, "ud worker send": shortSend, "ud worker pong": shortPong, "ud worker ping": shortPing,
-	"requests udp serve": udpServe, "requests udp ask": udpAsk,
-	"requests worker serve": udServe, "requests worker ask": udAsk,
-	"rpc tcp serve": rpcServeTCP, "rpc tcp ask": rpcAskTCP, "rpc rc serve": rpcServe, "rpc rc ask": rpcAsk,
+	"requests udp serve": udpServe, "requests udp request": udpRequest,
+	"requests worker serve": udServe, "requests worker request": udRequest,
+	"rpc tcp serve": rpcServeTCP, "rpc tcp request": rpcRequestTCP, "rpc rc serve": rpcServe, "rpc rc request": rpcRequest,
 	"inline receive mixed": receiveMixed, "inline send mixed": sendMixed,
 	"worker receive mixed": receiveMixed, "worker send mixed": sendMixed,
 	"xdp generate": generate, "worker idle": idle,
@@ -45,12 +45,12 @@ var childRoles = harness.Roles{
 func prepareChild(j harness.Job) error {
 	switch j.Variant {
 	case "udp", "udp gso", "udp gso cut", "raw", "xdp":
-		runtime.LockOSThread() // the sockets are this thread's
+		runtime.LockOSThread() // the sockets belong to the namespace of this thread
 		if err := harness.Enter(j.Namespace); err != nil {
 			return err
 		}
 	case "inline", "ud inline", "rc send", "rc write", "rc read", "short send", "short write", "short read":
-		runtime.LockOSThread() // a program that spins has a thread for it, as raw and udp have
+		runtime.LockOSThread() // a spinning program has its own thread, as raw and udp have
 	case "worker", "moderated", "ud worker", "daemon spinning":
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// The plainest server over connections: a goroutine for each reads a request and answers with the same bytes. Its
-// clients, a connection each, wait for the answer. All sleep while they wait. It is written over package net and over
-// package rc.
+// A minimal server over connections: a goroutine per connection reads requests and responds with the same bytes. Each
+// client has a connection, and waits for the response. All sleep while they wait. It is written with package net and
+// with package rc.
 
 var (
 	rpcClients  = []int{1, 8, 32, 128}
@@ -26,7 +26,7 @@ var (
 	rpcVariants = []string{"tcp", "rc", "rc" + overUDP}
 )
 
-// rpc measures each number of clients and each size, the variants in turns.
+// rpc measures each number of clients and each size.
 func (b *bench) rpc() error {
 	for _, size := range rpcSizes {
 		for _, clients := range rpcClients {
@@ -46,7 +46,7 @@ func rpcPort(j harness.Job) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(at), connectionPort)
 }
 
-// echoTCP answers the requests of a connection until that ends.
+// echoTCP responds to the requests of a connection until it is closed.
 func echoTCP(conn net.Conn, size int) {
 	defer conn.Close()
 	buffer := make([]byte, size)
@@ -83,13 +83,13 @@ func rpcServeTCP(j harness.Job) (r harness.Result, err error) {
 	}
 }
 
-// tcpAsker is an asker with a connection of the kernel's.
-type tcpAsker struct {
+// tcpRequester is a requester with a TCP connection.
+type tcpRequester struct {
 	net.Conn
 	buffer []byte
 }
 
-func (c *tcpAsker) ask(request []byte) ([]byte, error) {
+func (c *tcpRequester) roundTrip(request []byte) ([]byte, error) {
 	if _, err := c.Write(request); err != nil {
 		return nil, err
 	}
@@ -97,24 +97,24 @@ func (c *tcpAsker) ask(request []byte) ([]byte, error) {
 	return c.buffer, err
 }
 
-func (c *tcpAsker) close() error { return c.Close() }
+func (c *tcpRequester) close() error { return c.Close() }
 
-func rpcAskTCP(j harness.Job) (harness.Result, error) {
-	clients := make([]asker, j.Clients)
+func rpcRequestTCP(j harness.Job) (harness.Result, error) {
+	clients := make([]requester, j.Clients)
 	for i := range clients {
 		err := hca.RunIn(j.Namespace, func() error {
-			conn, err := net.DialTimeout("tcp", rpcPort(j).String(), askTimeout)
-			clients[i] = &tcpAsker{conn, make([]byte, j.Size)}
+			conn, err := net.DialTimeout("tcp", rpcPort(j).String(), requestTimeout)
+			clients[i] = &tcpRequester{conn, make([]byte, j.Size)}
 			return err
 		})
 		if err != nil {
 			return harness.Result{}, err
 		}
 	}
-	return askAll(j, clients)
+	return runClients(j, clients)
 }
 
-// echo answers the requests of a connection until that ends.
+// echo responds to the requests of a connection until it is closed.
 func echo(conn *rc.Conn) {
 	defer conn.Close()
 	for {
@@ -155,14 +155,14 @@ func rpcServe(j harness.Job) (r harness.Result, err error) {
 	return r, errors.Join(listener.Close(), c.Close())
 }
 
-// rcAsker is an asker with a connection of package rc.
-type rcAsker struct {
+// rcRequester is a requester with a connection of package rc.
+type rcRequester struct {
 	*rc.Conn
 	ctx    context.Context
 	buffer []byte
 }
 
-func (c *rcAsker) ask(request []byte) ([]byte, error) {
+func (c *rcRequester) roundTrip(request []byte) ([]byte, error) {
 	if err := c.Send(c.ctx, request); err != nil {
 		return nil, err
 	}
@@ -175,23 +175,23 @@ func (c *rcAsker) ask(request []byte) ([]byte, error) {
 	return c.buffer[:n], nil
 }
 
-func (c *rcAsker) close() error { return c.Close() }
+func (c *rcRequester) close() error { return c.Close() }
 
-func rpcAsk(j harness.Job) (r harness.Result, err error) {
+func rpcRequest(j harness.Job) (r harness.Result, err error) {
 	c, err := openContext(j)
 	if err != nil {
 		return r, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+askTimeout+time.Duration(j.Clients)*100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+requestTimeout+time.Duration(j.Clients)*100*time.Millisecond)
 	defer cancel()
-	clients := make([]asker, j.Clients)
+	clients := make([]requester, j.Clients)
 	for i := range clients {
 		conn, err := rc.DialAddr(ctx, c, rpcPort(j), rc.Options{})
 		if err != nil {
 			return r, err
 		}
-		clients[i] = &rcAsker{conn, ctx, make([]byte, j.Size)}
+		clients[i] = &rcRequester{conn, ctx, make([]byte, j.Size)}
 	}
-	r, err = askAll(j, clients)
+	r, err = runClients(j, clients)
 	return r, errors.Join(err, c.Close())
 }

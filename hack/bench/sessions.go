@@ -11,12 +11,11 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// manySessions is how many programs are on the sender's card and on the receiver's, of which one
-// is busy.
+// manySessions is the number of programs on each card. One of them is busy.
 const manySessions = 256
 
-// runSessions measures what idle sessions cost a busy one: each has been busy once, and has a
-// queue pair.
+// runSessions measures how idle sessions slow a busy one down. Each idle session has a queue pair and has sent a
+// message.
 func (b *bench) runSessions(crowded bool) (rate float64, err error) {
 	w, err := openWire()
 	if err != nil {
@@ -37,11 +36,11 @@ func (b *bench) runSessions(crowded bool) (rate float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	runtime.GC() // of what making a crowd leaves, not while messages are counted
+	runtime.GC() // collects the garbage of the setup before the measurement
 	return stream(w.sender, w.receiver, targets, b.Duration)
 }
 
-// crowd adds a program to a card, which sends one message and is idle from then on.
+// crowd adds a program to a card. It sends one message and is idle afterwards.
 func crowd(card *hca.Card, to *program, there netip.Addr) error {
 	session, err := card.NewSession(hca.SessionConfig{})
 	if err != nil {

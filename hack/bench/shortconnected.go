@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// Package rc compared with bare verbs: the same card, the same depths, the same sizes.
+// Programs with package rc, for the comparison with bare verbs: the card, the depths and the sizes are the same.
 
 // shortConnected contains the objects of a user of package rc: connections, and one region for all.
 type shortConnected struct {
@@ -30,7 +30,7 @@ type introduction struct {
 	Region    rc.RemoteRegion
 }
 
-// openShortConnected opens the connections, and meets the peer over TCP.
+// openShortConnected opens the connections, and connects them to the peer's by an exchange over TCP.
 func openShortConnected(j harness.Job, server bool) (s *shortConnected, err error) {
 	s = &shortConnected{}
 	if s.ctx, err = openContext(j); err != nil {
@@ -47,7 +47,7 @@ func openShortConnected(j harness.Job, server bool) (s *shortConnected, err erro
 	for range max(j.QueuePairs, 1) {
 		o := rc.Options{Domain: s.domain, SendDepth: bulkDepth, RecvDepth: 2 * bulkDepth, MaxMessage: j.Size, Spin: true}
 		if j.Size == bulk {
-			o.RecvInto, err = s.domain.NewRegion(bulk, 0) // all messages into one place, as with bare verbs
+			o.RecvInto, err = s.domain.NewRegion(bulk, 0) // one buffer for all messages, as with bare verbs
 		}
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func (s *shortConnected) close() (err error) {
 	return errors.Join(err, s.domain.Close(), s.ctx.Close())
 }
 
-// shortConnectedReceive is the side that has things done to its memory.
+// shortConnectedReceive is the responder of shortConnectedSend.
 func shortConnectedReceive(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, true)
 	if err != nil {
@@ -96,7 +96,7 @@ func shortConnectedReceive(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, s.close()
 }
 
-// shortConnectedSend sends, writes or reads as fast as it goes, and counts packets.
+// shortConnectedSend executes SENDs, WRITEs or READs at the maximum rate, and counts packets.
 func shortConnectedSend(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, false)
 	if err != nil {
@@ -169,7 +169,7 @@ func shortConnectedPong(j harness.Job) (harness.Result, error) {
 	return harness.Result{}, errors.Join(err, s.close())
 }
 
-// await receives a message; none when the parent stops the child.
+// await receives a message, or returns when the parent stops the child.
 func (s *shortConnected) await() error {
 	n, err := s.conns[0].RecvBatch(harness.UntilStopped, s.messages[:1])
 	s.conns[0].Release(s.messages[:n])

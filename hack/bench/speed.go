@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// speedTime is how long the speed of a core is measured.
+// speedTime is the duration of a measurement of a core's speed.
 const speedTime = 2 * time.Millisecond
 
-// coreSpeed is how many million steps a second the calling thread's core makes of a calculation
-// without memory, of which several fit side by side: it is slower when the other half of the core,
-// a hyperthread, is busy as well.
+// coreSpeed returns the speed of the calling thread's core in million steps per second. The steps use no memory and can
+// execute in parallel within the core, so they are slower while the core's other hyperthread is busy.
 func coreSpeed() float64 {
 	steps, start := uint64(0), time.Now()
 	for time.Since(start) < speedTime {
@@ -21,7 +20,7 @@ func coreSpeed() float64 {
 	return float64(steps) / time.Since(start).Seconds() / 1e6
 }
 
-// calculated keeps the compiler from leaving the calculation out.
+// calculated prevents the compiler from removing the calculation.
 var calculated [6]uint64
 
 const calculateSteps = 2000

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// TestCoresAreMeasured: a positive number, whatever it is, on one processor too.
+// TestCoresAreMeasured checks that speed and distance are positive, also on one processor.
 func TestCoresAreMeasured(t *testing.T) {
 	if speed := coreSpeed(); speed <= 0 {
 		t.Errorf("speed %v", speed)

@@ -26,7 +26,7 @@ func tcpReceive(j harness.Job) (r harness.Result, err error) {
 	return r, err
 }
 
-// tcpSend writes a stream as fast as it goes. It counts parts of the length of a packet's payload.
+// tcpSend writes a stream at the maximum rate. It counts parts of the length of a packet's payload.
 func tcpSend(j harness.Job) (r harness.Result, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		if err := segmentation(j.Variant == "tcp"); err != nil {
@@ -39,13 +39,13 @@ func tcpSend(j harness.Job) (r harness.Result, err error) {
 		if err := harness.Announce(harness.Endpoint{}); err != nil {
 			return err
 		}
-		r, err = pour(conn, j)
+		r, err = writeStream(conn, j)
 		return errors.Join(err, conn.Close(), segmentation(true))
 	})
 	return r, err
 }
 
-func pour(conn net.Conn, j harness.Job) (harness.Result, error) {
+func writeStream(conn net.Conn, j harness.Job) (harness.Result, error) {
 	var m harness.Meter
 	message := make([]byte, j.Size)
 	for start := time.Now(); time.Since(start) < j.Duration; {
@@ -57,7 +57,7 @@ func pour(conn net.Conn, j harness.Job) (harness.Result, error) {
 	return m.Result(), nil
 }
 
-// segmentation has the kernel hand the link packets that are cut later, or not.
+// segmentation switches the segmentation offloads of the link on or off.
 func segmentation(on bool) error {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {

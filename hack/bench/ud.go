@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// Package ud compared with bare verbs: the same card, the same depths, the same sizes.
+// Programs with package ud, for the comparison with bare verbs: the card, the depths and the sizes are the same.
 
 // short contains the objects of a user of package ud.
 type short struct {
@@ -30,7 +30,7 @@ func openShort(j harness.Job) (*short, error) {
 	spin := j.Variant == "ud inline"
 	sends := depth
 	if spin {
-		sends = depth / 2 // as sendDepth
+		sends = depth / 2 // like sendDepth
 	}
 	s.endpoint, err = ud.New(s.ctx, ud.Options{QKey: qkey, RecvDepth: depth, SendDepth: sends, MaxMessage: j.Size, Spin: spin})
 	return s, err
@@ -44,7 +44,7 @@ func udAddr(e harness.Endpoint) (ud.Addr, error) {
 	return a, err
 }
 
-// receive receives messages; none when the parent stops the child.
+// receive receives messages. It returns 0 when the parent stops the child.
 func (s *short) receive() (int, error) {
 	n, err := s.endpoint.RecvBatch(harness.UntilStopped, s.messages[:])
 	if errors.Is(err, context.Canceled) {

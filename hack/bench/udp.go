@@ -16,8 +16,8 @@ const (
 	udpBatch = 64
 )
 
-// udpSocket is bound to its own address and connected to the peer's, as a
-// program would do that wants speed.
+// udpSocket opens a socket that is bound to the host's address and connected to the peer's, which is faster than an
+// unconnected one.
 func udpSocket(j harness.Job, timeout time.Duration) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func udpSend(j harness.Job) (harness.Result, error) {
 	return udpStream(j, func(int) error { return nil })
 }
 
-// udpStream sends batches until the time is over, on a socket that prepare has seen.
+// udpStream sends batches for the job's duration, on a socket that prepare has configured.
 func udpStream(j harness.Job, prepare func(fd int) error) (harness.Result, error) {
 	fd, err := udpSocket(j, time.Second)
 	if err != nil {
@@ -119,7 +119,7 @@ func udpPing(j harness.Job) (harness.Result, error) {
 	}), nil
 }
 
-// udpRead takes a message, waiting in the kernel if asked to sleep.
+// udpRead reads a message. With sleep it blocks in the kernel, else it does not wait.
 func udpRead(fd int, message []byte, sleep bool) int {
 	flags := unix.MSG_DONTWAIT
 	if sleep {
@@ -132,10 +132,10 @@ func udpRead(fd int, message []byte, sleep bool) int {
 	return n
 }
 
-// tripTimeout ends a round trip whose message was lost.
+// tripTimeout is the time after which a round trip's message is lost.
 const tripTimeout = 100 * time.Millisecond
 
-// measureTrips times round trips, after some that warm everything up.
+// measureTrips measures round trips, after count/10 unmeasured ones as a warm-up.
 func measureTrips(count int, trip func() bool) harness.Result {
 	runtime.GC()
 	r := harness.Result{RoundTrips: make([]time.Duration, 0, count)}

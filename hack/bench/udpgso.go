@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What UDP can do at its best: the sender gives the kernel trains of segments of one size, and the
-// receiver takes them as trains. It needs one socket that sends to one socket, and equal sizes.
+// The fastest use of UDP: the sender passes trains of equal segments to the kernel (UDP_SEGMENT), and the receiver
+// reads them as trains (UDP_GRO). This requires one sending and one receiving socket, and equal message sizes.
 //
-// Over veth a train is never cut: one buffer of 64 KiB changes hands, and there are no packets. On
-// a wire there are. A receiving side with an XDP program, even one that passes everything, makes
-// the kernel cut trains, and put them together again: "udp gso cut".
+// veth passes a train on as one buffer of 64 KiB, without the packets that a physical link would have. With an XDP
+// program on the receiving side, even one that passes all packets, the kernel segments trains and merges them again:
+// "udp gso cut".
 
 const (
 	trainSegments = 64    // UDP_MAX_SEGMENTS before Linux 6.9
-	trainBytes    = 65000 // less than an IP packet less its headers
-	trains        = 8     // a system call
+	trainBytes    = 65000 // fits into an IP packet
+	trains        = 8     // trains per system call
 )
 
-// segments is how many messages of a size are in a train.
+// segments returns the number of messages of a size in a train.
 func segments(size int) int { return min(trainSegments, trainBytes/size) }
 
 func udpSendTrains(j harness.Job) (harness.Result, error) {
@@ -79,7 +79,7 @@ func udpReceiveTrains(j harness.Job) (harness.Result, error) {
 	return m.Result(), nil
 }
 
-// udpReceiveCutTrains is udpReceiveTrains behind an XDP program.
+// udpReceiveCutTrains is like udpReceiveTrains, with an XDP program on the interface.
 func udpReceiveCutTrains(j harness.Job) (harness.Result, error) {
 	index, err := linkIndex()
 	if err != nil {
@@ -100,8 +100,8 @@ func udpReceiveCutTrains(j harness.Job) (harness.Result, error) {
 	return r, errors.Join(err, attached.Close())
 }
 
-// messagesIn is how many messages a train of so many bytes has. Its control message is a UDP_GRO
-// with the size of a segment; without one it is no train.
+// messagesIn returns the number of messages in a train of length bytes. The control message UDP_GRO contains the
+// segment size. Without it the data is a single message.
 func messagesIn(length int, control []byte) int {
 	if len(control) < unix.CmsgLen(4) {
 		return 1

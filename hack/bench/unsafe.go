@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// messageBatch is what sendmmsg(2) and recvmmsg(2) take.
+// messageBatch contains the arguments of sendmmsg(2) and recvmmsg(2).
 type messageBatch struct {
 	headers  []mmsghdr
 	vectors  []unix.Iovec
 	buffers  []byte
-	controls []byte // controlSize for each, if any
+	controls []byte // controlSize bytes per message, or nil
 }
 
-// controlSize has room for one number.
+// controlSize is the length of a control message with one number.
 var controlSize = unix.CmsgSpace(4)
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
@@ -37,7 +37,7 @@ func newMessageBatch(count, size int) *messageBatch {
 	return b
 }
 
-// oneBuffer has all messages of the batch be the same memory.
+// oneBuffer makes all messages of the batch use the same memory.
 func (b *messageBatch) oneBuffer() {
 	for i := range b.vectors {
 		b.vectors[i].Base = &b.buffers[0]
@@ -53,7 +53,7 @@ func (b *messageBatch) addControl() {
 	}
 }
 
-// control returns the control data of message i; the next receive has space for one again.
+// control returns the control data of message i, and resets its length for the next receive.
 func (b *messageBatch) control(i int) []byte {
 	h := &b.headers[i].header
 	length := int(h.Controllen)
@@ -70,7 +70,7 @@ func (b *messageBatch) send(fd int) (int, error) {
 	return int(n), nil
 }
 
-// receive waits for one message and takes what else is there.
+// receive waits for one message, and reads all available ones.
 func (b *messageBatch) receive(fd int) (int, error) {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(len(b.headers)), unix.MSG_WAITFORONE, 0, 0)
 	if errno != 0 {

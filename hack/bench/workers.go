@@ -13,9 +13,8 @@ import (
 // workersMTU is the path MTU of the connections.
 const workersMTU = 1024
 
-// daemonWorkers measures what several workers are for: connections of two programs of a daemon together, on a link with
-// two queues, where there are no trains. Both ends are on this machine, and with few processors they take them from each
-// other.
+// daemonWorkers measures the effect of several workers: the connections of two programs of a daemon, on a link with two
+// queues, where trains are not used. Both ends share the processors of this machine.
 func (b *bench) daemonWorkers() (err error) {
 	wide := &bench{sends: b.sends}
 	wide.Duration = b.Duration
@@ -42,13 +41,13 @@ func (b *bench) daemonWorkers() (err error) {
 	})
 }
 
-// withWorkers is withDaemons, with several workers each.
+// withWorkers is like withDaemons, with several workers per daemon.
 func (b *bench) withWorkers(workers int, do func() error) error {
 	b.workers = workers
 	return b.withDaemons(func(_, _ *harness.Child) error { return do() })
 }
 
-// programsRate is the sum of what programs write over a connection each, in packets a second.
+// programsRate returns the sum of the rates at which programs write over a connection each, in packets per second.
 func (b *bench) programsRate(programs int) (sum float64, err error) {
 	var receivers, senders []*harness.Child
 	job := harness.Job{Variant: "rc write", Size: bulk, MTU: workersMTU, Sleep: true, Duration: b.Duration}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unmodified programs of Debian in containers of podman, in the ways of docs/CONTAINERS.md: make containers, as root.
-# podman, its networks and its storage are in namespaces and a folder of the test's own, and go with it.
+# Tests unmodified Debian programs in podman containers, in all setups of docs/CONTAINERS.md. Run it as root by "make
+# containers". podman, its networks and its storage use namespaces and a folder that the test removes.
 set -eu
 cd "$(dirname "$0")/../.."
 image=${XDG_CACHE_HOME:-$HOME/.cache}/roced/containers/debian.tar
@@ -17,7 +17,7 @@ fi
 
 dir=$(mktemp -d)
 user=root
-# become COMMAND: this shell becomes a command of $user, with an environment of that user's.
+# become COMMAND: executes a command as $user in place of this shell, with a clean environment.
 become() {
 	exec setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups \
 		env -i PATH="$PATH" HOME="$dir/$user" TMPDIR="$dir/$user" "$@"
@@ -53,7 +53,7 @@ cp roced "$dir/roced/bin/"
 cp clib/lib*.so.1 "$dir/roced/lib/"
 engine import --quiet - rdma <"$image" >/dev/null
 
-# run NAME [OPTION...] -- COMMAND: a container of the test's image.
+# run NAME [OPTION...] -- COMMAND: runs a container of the test's image.
 limits="--ulimit nofile=1024:4096 --ulimit nproc=1024:1024"
 run() {
 	name=$1
@@ -67,7 +67,8 @@ run() {
 	engine run --name "$name" $limits --volume "$dir/roced:/opt/roced:ro" $options localhost/rdma "$@"
 }
 address() { engine inspect "$1" --format '{{.NetworkSettings.IPAddress}}'; }
-# pair NAME OPTIONS-OF-BOTH COMMAND: a server and a client, each in a container.
+# pair NAME COMMAND [OPTION...]: runs a server and a client of a command, each in a container with these options. DOOR
+# in an option is replaced by a and b.
 pair() {
 	what=$1 command=$2
 	shift 2
@@ -106,7 +107,7 @@ run a --detach --device=roced.dev/verbs=a --network=host -- ibv_rc_pingpong -g 0
 tries=0
 until [ "$(clients)" -gt "$before" ]; do
 	tries=$((tries + 1))
-	[ $tries -lt 300 ] || fail "the container's program is no client"
+	[ $tries -lt 300 ] || fail "the container's program did not become a client"
 	sleep 0.1
 done
 kill -9 "$(engine inspect a --format '{{.State.Pid}}')"
@@ -117,7 +118,7 @@ while [ "$(clients)" -gt "$before" ]; do
 	sleep 0.1
 done
 engine rm --force a >/dev/null
-echo "ok    a container is killed, and nothing is left of it"
+echo "ok    a killed container's client and objects are removed"
 stop
 
 mkdir "$dir/state"

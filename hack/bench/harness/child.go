@@ -16,10 +16,10 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// A child receives its job in its arguments, prints an endpoint when it is ready,
-// and a result when it is done: after its job, or when its standard input ends.
+// A child receives its job as an argument, prints an Endpoint when it is ready, and a Result at the end of the job or
+// of its standard input.
 
-// Child is a running one, seen from the parent.
+// Child is the parent's handle of a running child process.
 type Child struct {
 	Command *exec.Cmd
 	input   io.WriteCloser
@@ -30,7 +30,7 @@ type Child struct {
 // nobody is the uid of an unprivileged user.
 const nobody = 65534
 
-// Start starts a child, and waits until it is ready. One whose card uses UDP sockets has no privilege.
+// Start starts a child, and waits until it is ready. A child whose card uses UDP sockets runs as an unprivileged user.
 func Start(j Job) (*Child, error) {
 	inside := ""
 	if j.Network == hca.NetworkUDP { // runs as an unprivileged user, started inside the namespace
@@ -64,7 +64,7 @@ func Start(j Job) (*Child, error) {
 	return c, nil
 }
 
-// Finish waits for the child's result; with stop the child ends at once.
+// Finish waits for the child's result. With stop it ends the child first.
 func (c *Child) Finish(stop bool) (r Result, err error) {
 	if stop {
 		_ = c.input.Close()
@@ -77,16 +77,16 @@ func (c *Child) Finish(stop bool) (r Result, err error) {
 	return r, err
 }
 
-// Stopping is set when the parent closes the child's standard input, and UntilStopped ends.
+// Stopping is set and UntilStopped is cancelled when the parent closes the child's standard input.
 var (
 	Stopping           atomic.Bool
 	UntilStopped, stop = context.WithCancel(context.Background())
 )
 
-// Roles are the functions of a child, by variant and role.
+// Roles contains the functions of a child. The key is the variant and the role, separated by a space.
 type Roles map[string]func(Job) (Result, error)
 
-// Serve is the child's main: it does the job in text, after prepare.
+// Serve is the main function of a child: it calls prepare and executes the job in text.
 func Serve(text string, all Roles, prepare func(Job) error) error {
 	var j Job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness measures variants beside each other: what the bench's traffics share.
+// Package harness measures and compares variants. It contains the common parts of the benchmarks.
 //
-//	Measurements ── Run: parts ── InTurns: the variants in turns, several rounds ── Record ──► table (report.go)
+//	Measurements ── Run: parts ── InTurns: the variants in several rounds ── Record ──► table (report.go)
 //	      │                                      │                                       └───► bench.json (file.go)
 //	      │                                      ▼
 //	      └── a Job ──► Start ── child process ── Serve ── its role (a function) ── Announce, Stopping ──► Result
 //
-// A child receives its job in its arguments. It prints an Endpoint when it is ready, and a Result when it is done:
-// after its job, or when its standard input ends. Figures are medians of rounds, and each ratio is that of one
-// round: machines are noisy, and two measurements taken within a second or two are more alike than medians of all
-// rounds.
+// A child receives its job as an argument. It prints an Endpoint when it is ready, and a Result at the end of the job
+// or of its standard input. Figures are medians of rounds. Ratios are medians of the ratios of each round, since two
+// measurements within a second or two are more comparable on a noisy machine.
 //
-// Left out: what is measured.
+// Out of scope: the measurements themselves.
 package harness

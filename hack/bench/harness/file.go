@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// recordFile is bench.json. A part that is measured again replaces its old records and leaves those
-// of the others, so that parts can be measured one at a time.
+// recordFile is the content of bench.json. A new measurement of a part replaces only the part's records, so that parts
+// can be measured separately.
 type recordFile struct {
 	Parts []measured `json:"parts"`
 }
@@ -24,7 +24,7 @@ type measured struct {
 	Date     string   `json:"date"`
 	Machine  machine  `json:"machine"`
 	Rounds   int      `json:"rounds"`
-	Duration string   `json:"duration"` // of each throughput measurement
+	Duration string   `json:"duration"` // time of each throughput measurement
 	Records  []Record `json:"records"`
 }
 
@@ -38,18 +38,18 @@ func readRecords(name string) (f recordFile, err error) {
 		return f, err
 	}
 	if err := json.Unmarshal(text, &f); err != nil {
-		return f, fmt.Errorf("%s has not the form of this bench, remove it: %w", name, err)
+		return f, fmt.Errorf("%s is not an output file of this bench, remove it: %w", name, err)
 	}
 	return f, nil
 }
 
-// Case is a record, and the part that it is of.
+// Case is a record with the name of its part.
 type Case struct {
 	Part string
 	Record
 }
 
-// ReadCases reads the output of a bench; none if the file does not exist.
+// ReadCases reads the output of a bench. It returns no cases if the file does not exist.
 func ReadCases(name string) (cases []Case, err error) {
 	f, err := readRecords(name)
 	for _, part := range f.Parts {
@@ -78,7 +78,7 @@ func (f *recordFile) write(name string) error {
 	return os.WriteFile(name, append(text, '\n'), 0o644)
 }
 
-// keep puts a part's records into the output, if there is one.
+// keep writes a part's records to the output file, if one is set.
 func (b *Measurements) keep(part string, records []Record) error {
 	if b.Output == "" {
 		return nil

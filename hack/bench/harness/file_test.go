@@ -22,14 +22,14 @@ func parts(t *testing.T, name string) (found map[string]float64) {
 			t.Errorf("%+v", p)
 		}
 		if _, twice := found[p.Part]; twice {
-			t.Errorf("%s is there twice", p.Part)
+			t.Errorf("part %s occurs twice", p.Part)
 		}
 		found[p.Part] = p.Records[0].PerSecond
 	}
 	return found
 }
 
-// TestPartsAreMerged: a part replaces itself and leaves the others.
+// TestPartsAreMerged checks that a new measurement of a part replaces only that part.
 func TestPartsAreMerged(t *testing.T) {
 	b := &Measurements{Output: filepath.Join(t.TempDir(), "bench.json"), Rounds: 3, Duration: time.Second}
 	for _, step := range []struct {
@@ -50,7 +50,7 @@ func TestPartsAreMerged(t *testing.T) {
 	}
 }
 
-// TestForeignFileIsKept: what cannot be read is not written over.
+// TestForeignFileIsKept checks that a file with another format is not overwritten.
 func TestForeignFileIsKept(t *testing.T) {
 	b := &Measurements{Output: filepath.Join(t.TempDir(), "bench.json")}
 	const old = `[{"name": "oneway"}]`
@@ -76,6 +76,6 @@ func TestPercentiles(t *testing.T) {
 		}
 	}
 	if Percentile(nil, 50) != 0 {
-		t.Error("of nothing")
+		t.Error("percentile of no values is not 0")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestMain is a child's main too: Start runs this program again.
+// TestMain is also the main function of a child: Start executes the test binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "child" {
 		if err := Serve(os.Args[2], childRoles, func(j Job) error { return nil }); err != nil {
@@ -49,7 +49,7 @@ var childRoles = Roles{
 	"test fail": func(Job) (Result, error) { return Result{}, errors.New("it fails") },
 }
 
-// TestChildren: a child reports that it is ready, and its result at its end or when it is stopped.
+// TestChildren checks that a child reports that it is ready, and its result when it ends or is stopped.
 func TestChildren(t *testing.T) {
 	for _, row := range []struct {
 		role string
@@ -67,7 +67,7 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestChildrenFail: one that fails before it is ready is an error that names it.
+// TestChildrenFail checks that Start returns an error with the job's name if the child fails before it is ready.
 func TestChildrenFail(t *testing.T) {
 	for _, role := range []string{"fail", "no such"} {
 		if _, err := Start(Job{Variant: "test", Role: role}); err == nil || !strings.Contains(err.Error(), "test "+role) {
@@ -76,7 +76,8 @@ func TestChildrenFail(t *testing.T) {
 	}
 }
 
-// TestTurns: each round has all variants; the record has the median of each, and every round.
+// TestTurns checks that each round measures all variants, and that the record contains the median and the rate of each
+// round.
 func TestTurns(t *testing.T) {
 	m := Measurements{Rounds: 3}
 	var order []string
@@ -104,7 +105,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestParts: matching parts run; no match is an error, and the first error ends the run.
+// TestParts checks that only matching parts run, that no match is an error, and that the first error ends the run.
 func TestParts(t *testing.T) {
 	var ran []string
 	failed := errors.New("it fails")
@@ -143,6 +144,6 @@ func TestMedianAndPercentile(t *testing.T) {
 		}
 	}
 	if Percentile(nil, 50) != 0 {
-		t.Error("a percentile of nothing")
+		t.Error("percentile of no values is not 0")
 	}
 }

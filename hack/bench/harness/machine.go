@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/kernel"
 )
 
-// machine is where something was measured.
+// machine describes the machine of a measurement.
 type machine struct {
 	CPU        string `json:"cpu"`
 	Processors int    `json:"processors"`
@@ -32,8 +32,8 @@ func thisMachine() machine {
 	return m
 }
 
-// commit is what this program was built from, with a + if files were changed since. "go run" does
-// not say it; then it is the commit of the working directory.
+// commit returns the commit that this program was built from, with a + if files were modified. Programs of "go run" do
+// not contain it: then it returns the commit of the working directory.
 func commit() (name string) {
 	changed := false
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -11,16 +11,16 @@ import (
 
 // Measurements holds the number and duration of rounds, and the results.
 type Measurements struct {
-	Duration      time.Duration // of each throughput measurement
+	Duration      time.Duration // time of each throughput measurement
 	Rounds, Trips int
-	Output        string // the file for the records; empty: none
+	Output        string // file for the records; none if empty
 	records       []Record
 }
 
 // Add adds a record.
 func (b *Measurements) Add(r Record) { b.records = append(b.records, r) }
 
-// InTurns measures the variants one after the other, Rounds times over, and keeps the medians.
+// InTurns measures the variants one after the other in Rounds rounds, and records the medians.
 func (b *Measurements) InTurns(name string, size int, setting string, variants []string, measure func(variant string) (float64, error)) error {
 	rates := map[string][]float64{}
 	for range b.Rounds {
@@ -45,10 +45,10 @@ type Part struct {
 	Run  func() error
 }
 
-// Run measures the parts that match, and keeps what each has found.
+// Run runs the parts whose names match, and writes the records of each to the output file.
 func (b *Measurements) Run(only *regexp.Regexp, parts []Part) error {
 	if _, err := readRecords(b.Output); err != nil {
-		return err // now, not after the first part
+		return err // before the first part runs
 	}
 	ran := false
 	for _, part := range parts {

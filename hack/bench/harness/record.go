@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Record is one case of bench.json. hack/plot draws them by these names.
+// Record is one case of bench.json. hack/plot uses the JSON names.
 type Record struct {
 	Name       string    `json:"name"`
 	Variant    string    `json:"variant"`
 	Size       int       `json:"size,omitempty"`    // payload, bytes
-	Setting    string    `json:"setting,omitempty"` // of the kernel's knobs
+	Setting    string    `json:"setting,omitempty"` // kernel settings
 	PerSecond  float64   `json:"messages_per_second,omitempty"`
 	Rates      []float64 `json:"rounds_per_second,omitempty"`       // of each round
-	Speeds     []float64 `json:"rounds_core_speed,omitempty"`       // of the core that made the frames
-	Distances  []float64 `json:"rounds_core_distance_ns,omitempty"` // between the two cores
+	Speeds     []float64 `json:"rounds_core_speed,omitempty"`       // speed of the core that generated the frames
+	Distances  []float64 `json:"rounds_core_distance_ns,omitempty"` // distance of the two cores
 	P50        int64     `json:"p50_ns,omitempty"`
 	P90        int64     `json:"p90_ns,omitempty"`
 	P99        int64     `json:"p99_ns,omitempty"`
-	P999       int64     `json:"p999_ns,omitempty"`                // 99.9 of a hundred
+	P999       int64     `json:"p999_ns,omitempty"`                // percentile 99.9
 	CPU        float64   `json:"cpu,omitempty"`                    // share of one processor
-	Wakes      float64   `json:"wakes_per_second,omitempty"`       // of a receiver that sleeps
-	Clients    int       `json:"clients,omitempty"`                // of requests
-	Rate       int       `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
-	Medians    []int64   `json:"p50_rounds_ns,omitempty"`          // of each round of requests
-	CPURequest int64     `json:"cpu_ns_per_request,omitempty"`     // of server and clients
-	Busy       int64     `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included; or per round trip
-	Switches   float64   `json:"switches_per_trip,omitempty"`      // of context, of the whole machine
-	Seconds    float64   `json:"seconds,omitempty"`                // of all joins
-	Resident   uint64    `json:"resident_bytes,omitempty"`         // of the process
+	Wakes      float64   `json:"wakes_per_second,omitempty"`       // wake-ups of a sleeping receiver
+	Clients    int       `json:"clients,omitempty"`                // number of clients
+	Rate       int       `json:"rate,omitempty"`                   // requests per second; 0 means without a pause
+	Medians    []int64   `json:"p50_rounds_ns,omitempty"`          // median latency of each round of requests
+	CPURequest int64     `json:"cpu_ns_per_request,omitempty"`     // processor time of server and clients
+	Busy       int64     `json:"machine_ns_per_request,omitempty"` // processor time of the machine per request or round trip
+	Switches   float64   `json:"switches_per_trip,omitempty"`      // context switches of the whole machine
+	Seconds    float64   `json:"seconds,omitempty"`                // time of all joins
+	Resident   uint64    `json:"resident_bytes,omitempty"`         // resident memory of the process
 	Sent       uint64    `json:"sent,omitempty"`                   // messages
-	Lost       uint64    `json:"lost,omitempty"`                   // of them, all of them in counters
+	Lost       uint64    `json:"lost,omitempty"`                   // lost messages, all counted
 }
 
 func Median(values []float64) float64 {
@@ -44,7 +44,7 @@ func Median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// Percentile of sorted durations, in ns; 0 if there are none.
+// Percentile returns a percentile of sorted durations in ns, or 0 without durations.
 func Percentile(sorted []time.Duration, percent float64) int64 {
 	if len(sorted) == 0 {
 		return 0

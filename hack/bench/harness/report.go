@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// variantNames are the names of the variants in the table.
+// variantNames contains the names of the variants in the table.
 var variantNames = map[string]string{
 	"udp": "(a) kernel UDP", "udp gso": "(a) kernel UDP, trains", "udp gso cut": "(a) kernel UDP, trains that are cut",
 	"raw": "(b) raw AF_XDP", "inline": "(c) roced inline", "worker": "(d) roced worker",
@@ -34,7 +34,7 @@ func (r *Record) figure() string {
 	case r.Name == "requests":
 		return r.requestFigures()
 	case r.Switches != 0:
-		return fmt.Sprintf("%s; %.1f switches and %.1f µs of processors a trip", r.percentiles(), r.Switches, float64(r.Busy)/1e3)
+		return fmt.Sprintf("%s; %.1f context switches and %.1f µs of processor time per round trip", r.percentiles(), r.Switches, float64(r.Busy)/1e3)
 	case r.P50 != 0:
 		return r.percentiles()
 	case r.Wakes != 0:
@@ -53,7 +53,7 @@ func (r *Record) percentiles() string {
 	return fmt.Sprintf("p50 %.1f µs, p90 %.1f µs, p99 %.1f µs, p99.9 %.1f µs", float64(r.P50)/1e3, float64(r.P90)/1e3, float64(r.P99)/1e3, float64(r.P999)/1e3)
 }
 
-// ratios compares a record with the others of its case that came before it.
+// ratios compares a record with the earlier records of its case.
 func (b *Measurements) ratios(i int) (text string) {
 	r := b.records[i]
 	if r.Name == "settings" {
@@ -76,8 +76,8 @@ func (b *Measurements) ratios(i int) (text string) {
 	return text
 }
 
-// RoundByRound returns the median of each round's ratio: measurements within a second or two are
-// more comparable than medians of all rounds.
+// RoundByRound returns the median of the ratios of each round: measurements within a second or two are more comparable
+// than medians of all rounds.
 func RoundByRound(rates, others []float64) float64 {
 	var all []float64
 	for i := range rates {
@@ -86,13 +86,14 @@ func RoundByRound(rates, others []float64) float64 {
 	return Median(all)
 }
 
-// figures of requests are more than one.
+// requestFigures returns the figures of a record of requests.
 func (r *Record) requestFigures() string {
 	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor %.1f µs, machine %.1f µs",
 		r.PerSecond/1e3, float64(r.P50)/1e3, float64(r.P99)/1e3, float64(r.CPURequest)/1e3, float64(r.Busy)/1e3)
 }
 
-// requestRatios compares two records of one load: rate, median, processor time of both programs.
+// requestRatios compares two records of the same load: rate, median latency, and processor time of both programs and of
+// the machine.
 func requestRatios(r, other *Record) string {
 	return fmt.Sprintf("rate %.2f, median %.2f, processor %.2f, machine %.2f × %s  ", r.PerSecond/other.PerSecond,
 		ratio(r.P50, other.P50), ratio(r.CPURequest, other.CPURequest), ratio(r.Busy, other.Busy), other.Variant)
