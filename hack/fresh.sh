@@ -1,30 +1,30 @@
 #!/bin/sh
-# Runs the README's two commands where Go is the only tool: make fresh, as root. Each job runs alone too:
+# Runs the README's two commands where Go is the only tool. Run it as root, by "make fresh". Each job can run alone:
 #   hack/fresh.sh root      as root in a minimal Debian
-#   hack/fresh.sh chroot    the same where / is no mount point: the strictest of the places that root has
+# hack/fresh.sh chroot the same where / is not a mount point, the most restrictive environment of root
 #   hack/fresh.sh user      as an ordinary user in a minimal Debian
 #   hack/fresh.sh here      as an ordinary user on this machine, with its tools
-#   hack/fresh.sh debian    runs nothing, and makes the archive of the minimal Debian
-# A job fails if a command fails, or if a test is skipped whose reason names no missing tool or privilege. The tests that
-# root or chroot skipped are listed in a file, which .ci/run reads. Jobs are in namespaces of their own, without a network.
+# hack/fresh.sh debian only creates the archive of the minimal Debian A job fails if a command fails, or if a test is
+# skipped for another reason than a missing tool or privilege. A file lists the tests that root or chroot skipped, for
+# .ci/run. Jobs run in their own namespaces without a network.
 set -eu
 cd "$(dirname "$0")/.."
-kept=${XDG_CACHE_HOME:-$HOME/.cache}/roced/fresh # the archive, the jobs' folders, the lists
+kept=${XDG_CACHE_HOME:-$HOME/.cache}/roced/fresh # the archive, the jobs' folders and the lists
 user=65534                                      # nobody
 
-# commands prints the README's commands, one a line.
+# commands prints the README's commands, one per line.
 commands() {
 	sed -n 's/^    \(go run \.\/cmd\/roced demo\|go test \.\/\.\.\.\)\( *#.*\)\{0,1\}$/\1/p' README.md
 }
 
-# debian makes the archive of a minimal Debian, once.
+# debian creates the archive of a minimal Debian, unless it exists.
 debian() {
 	[ ! -f "$kept/debian.tar" ] || return 0
 	mmdebstrap --quiet --format=tar --variant=minbase bookworm "$kept/debian.tar.$$"
 	mv "$kept/debian.tar.$$" "$kept/debian.tar"
 }
 
-# copy makes a build cache that the ordinary user may write to: what was built is linked, and its index copied.
+# copy creates a build cache that the ordinary user can write to: outputs are hard links, and the index is copied.
 copy() {
 	cp -al "$1" "$2"
 	find "$2" -name '*-a' -delete
@@ -32,7 +32,7 @@ copy() {
 	find "$2" \( -type d -o -name '*-a' \) -exec chown $user:$user {} +
 }
 
-# prepare fills the job's folder: the checkout, and for an ordinary user a build cache.
+# prepare fills the job's folder with the checkout and, for an ordinary user, a build cache.
 prepare() {
 	if [ "$job" != here ]; then
 		debian
@@ -51,7 +51,7 @@ prepare() {
 	go mod download
 }
 
-# mounts shows the job what a container's engine would, and the Go toolchain with its caches.
+# mounts mounts what a container engine mounts, and the Go toolchain with its caches.
 mounts() {
 	mount --make-rprivate /
 	case $job in root | user) mount --bind "$root" "$root" ;; esac
@@ -76,7 +76,7 @@ mounts() {
 	ln -s /proc/self/fd "$root/dev/fd"
 }
 
-# enter begins the job inside: in its root directory, as its user.
+# enter starts the job in its root directory, as its user.
 enter() {
 	cd "$root"
 	case $job in root | user) mount --move . / ;; esac
@@ -92,7 +92,7 @@ enter() {
 	esac
 }
 
-# perform runs one of the README's commands. Vetting the tests is make lint's.
+# perform runs one of the README's commands. It does not vet the tests, since "make lint" does.
 perform() {
 	said=$(mktemp)
 	case $1 in
@@ -112,8 +112,8 @@ perform() {
 	echo "$job: passed: $1"
 }
 
-# check reads what go test -v has printed. It prints each reason to skip tests, fails if a test has none, and lists the
-# skipped tests: a package a line, with its tests.
+# check reads the output of go test -v. It prints the reasons for skipped tests, fails if a test has none, and writes
+# the list of skipped tests with a package and its tests per line.
 check() {
 	awk -v list="$HOME/skipped" '
 	/^=== / { now = $3 }
@@ -122,7 +122,7 @@ check() {
 	/^ *--- SKIP/ {
 		skipped++
 		count[reason[$3]]++
-		if (!($3 in reason)) { bad = 1; print "skipped, and the reason names no missing tool or privilege: " $3 }
+		if (!($3 in reason)) { bad = 1; print "skipped without naming a missing tool or privilege: " $3 }
 		test = $3
 		sub(/\/.*/, "", test)
 		if (!(test in listed)) tests = tests (tests == "" ? "" : "|") test
@@ -153,7 +153,7 @@ root | chroot | user | here)
 	mkdir -p "$kept"
 	rm -f "$kept/skipped-$job"
 	dir=$(mktemp -d -p "$kept") root=$dir/root
-	[ "$job" != here ] || root=$(mktemp -d) # which others can enter
+	[ "$job" != here ] || root=$(mktemp -d) # other users can enter it
 	trap 'rm -rf --one-file-system "$dir" "$root"' EXIT
 	mkdir -p -m 755 "$root"
 	chmod 755 "$root"
@@ -168,7 +168,7 @@ inside)
 	enter
 	;;
 commands)
-	[ "$(commands | wc -l)" = 2 ] || { echo "README.md has no longer these two commands: $(commands)"; exit 1; }
+	[ "$(commands | wc -l)" = 2 ] || { echo "README.md no longer contains these two commands: $(commands)"; exit 1; }
 	commands | while read -r command; do perform "$command"; done
 	;;
 *)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs every fuzz target of the module for a time each: hack/fuzz.sh 60s
+# Runs each fuzz target of the module for a duration: hack/fuzz.sh 60s
 set -eu
 cd "$(dirname "$0")/.."
 for file in $(git ls-files '*_test.go' | xargs grep -l '^func Fuzz'); do

@@ -15,19 +15,19 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// burst is a case of many datagrams of one size from roced, in lists that can leave as trains. The peer compares
-// each datagram and reports after each list: it is emulated, and has 64 receives.
+// burst is a case with many datagrams of one size from roced, in lists that can be sent as trains. The peer compares
+// each datagram and reports after each list, since it is emulated and has 64 receives.
 type burst struct {
 	size  int
 	ipv6  bool
 	group bool
 	mode  hca.SendMode
-	uso   bool // the peer's kernel gets the trains, and cuts them
+	uso   bool // the peer's kernel receives the trains and segments them
 }
 
 const (
 	burstCount  = 2048
-	burstWindow = 32 // messages of a list
+	burstWindow = 32 // messages per list
 )
 
 func burstCases() (cases []testCase) {
@@ -56,7 +56,7 @@ func (b burst) name() string {
 	return name
 }
 
-// dest is where it goes.
+// dest returns the destination address.
 func (b burst) dest() netip.Addr {
 	switch {
 	case b.group && b.ipv6:
@@ -68,13 +68,13 @@ func (b burst) dest() netip.Addr {
 }
 
 func (b burst) run(ctx context.Context, l *testbed) (detail string, err error) {
-	if b.group { // what attaches by verbs is no member
+	if b.group { // attaching by verbs does not join the group
 		return l.withPeerJoined(ctx, b.dest(), func() (string, error) { return b.exchange(ctx, l) })
 	}
 	return b.exchange(ctx, l)
 }
 
-// exchange sends it. The peer's card counts the packets that it accepts, all of which have a valid ICRC.
+// exchange sends the datagrams. The peer's card counts the packets with a valid ICRC.
 func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err error) {
 	options := fmt.Sprintf("-b %d", burstWindow)
 	if b.group {
@@ -104,19 +104,19 @@ func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err err
 		return "", err
 	}
 	if after-before != burstCount {
-		return "", fmt.Errorf("the peer's card counts %d packets, not %d", after-before, burstCount)
+		return "", fmt.Errorf("the peer's card counted %d packets, want %d", after-before, burstCount)
 	}
 	if err := l.stopCapture(); err != nil {
 		return "", err
 	}
 	leave := b.inTrains(l)
 	if (l.hostTrains > 0) != leave || (l.peerTrains > 0) != (leave && b.uso) {
-		return "", fmt.Errorf("%d trains came to the bridge, %d to the peer", l.hostTrains, l.peerTrains)
+		return "", fmt.Errorf("%d trains arrived at the bridge, %d at the peer", l.hostTrains, l.peerTrains)
 	}
 	return fmt.Sprintf("%d messages, in %d trains, of which %d reached the peer", burstCount, trains, l.peerTrains), nil
 }
 
-// send sends the lists, one after the other, and counts the trains that they left in.
+// send sends the lists one after the other, and counts the trains.
 func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verbs.QPN) (trains uint64, err error) {
 	s, err := l.newStation(l.sending(b.mode)...)
 	if err != nil {
@@ -138,13 +138,14 @@ func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verb
 	return b.trains(s, l)
 }
 
-// inTrains reports whether packets must leave in trains. Over XDP they do in that mode only: the other end of
-// the host's link is a bridge, which forwards trains, so automatic mode has none.
+// inTrains reports whether packets must be sent in trains. Over XDP this is the case in mode "trains" only: automatic
+// mode does not use them, since the other end of the host's link is a bridge, which forwards trains.
 func (b burst) inTrains(l *testbed) bool {
 	return b.mode == hca.SendTrains || l.network == hca.NetworkUDP
 }
 
-// trains is how many there were: none, or all packets left in trains, except that one of a list may leave alone.
+// trains returns the number of sent trains. It returns an error unless no packet was sent in a train, or all except at
+// most one per list.
 func (b burst) trains(s *station, l *testbed) (uint64, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {
@@ -156,13 +157,12 @@ func (b burst) trains(s *station, l *testbed) (uint64, error) {
 		most, alone = burstCount, burstCount/burstWindow
 	}
 	if sent.InTrains > most || sent.InTrains+alone < most {
-		return 0, fmt.Errorf("%d packets left in trains, not %d, or at most %d less", sent.InTrains, most, alone)
+		return 0, fmt.Errorf("%d packets were sent in trains, want %d, or at most %d less", sent.InTrains, most, alone)
 	}
 	return sent.Trains, nil
 }
 
-// sendList sends a list of messages of one size, numbered in their immediate data, and waits until they are
-// sent.
+// sendList sends a list of messages of one size, with numbers as immediate data, and waits for their completions.
 func (s *station) sendList(ctx context.Context, like verbs.SendWR, first, size int) error {
 	wrs := make([]verbs.SendWR, burstWindow)
 	for i := range wrs {
@@ -181,7 +181,7 @@ func (s *station) sendList(ctx context.Context, like verbs.SendWR, first, size i
 	return wcs[0].Err()
 }
 
-// peerReceived is how many packets the peer's card has taken. It does not count those with a wrong ICRC.
+// peerReceived returns the number of packets that the peer's card has accepted. Packets with a wrong ICRC do not count.
 func (l *testbed) peerReceived(ctx context.Context) (packets uint64, err error) {
 	said, err := l.peer.Run(ctx, "sleep 0.05; cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts")
 	if err != nil {

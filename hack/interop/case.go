@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// testCase is one thing that must hold between roced and the peer.
+// testCase is a test of roced with the peer.
 type testCase struct {
 	name string
-	mtu  int  // of the link; 0 stands for standardMTU
-	uso  bool // the peer's TAP hands trains on to it
-	bad  bool // over a bad wire
-	xdp  bool // about a way of sending that only XDP has
-	// verbs: roced's end is this program, not one of roced's commands, so the host has to be a namespace.
+	mtu  int  // MTU of the link; 0 means standardMTU
+	uso  bool // the peer's TAP passes trains on
+	bad  bool // with a lossy wire (lab.BadWire)
+	xdp  bool // tests a send mode that only XDP has
+	// verbs is set if roced's end is this program instead of a roced command. Then the host has to be a namespace.
 	verbs bool
 	// run runs the case and returns a short description of the result.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
 
-// bed is the testbed that it wants.
+// bed returns the kind of testbed that the case requires.
 func (c *testCase) bed() bedKind { return bedKind{cmp.Or(c.mtu, standardMTU), c.uso, c.bad} }
 
-// caseTime bounds a case, which takes a few seconds, and badTime one over a bad wire, where the peer waits for the end of
-// its timers: that takes a minute on a machine with other work. They are there to end one that hangs.
+// Time limits, which end cases that hang. A case takes a few seconds. With a lossy wire it takes up to a minute on a
+// busy machine, because of the peer's timers.
 const (
 	caseTime = 90 * time.Second
 	badTime  = 10 * time.Minute
 )
 
-// limit is the case's.
+// limit returns the time limit of the case.
 func (c *testCase) limit() time.Duration {
 	if c.bad {
 		return badTime
@@ -50,7 +50,7 @@ func allCases() []testCase {
 	return slices.Concat(byVerbs, pingpongCases(), mcastCases(), perftestCases(), connectionCases())
 }
 
-// try runs a case, captures its frames and has them judged.
+// try runs a case, and captures and judges its frames.
 func (l *testbed) try(ctx context.Context, c testCase) (detail string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit())
 	defer cancel()
@@ -58,7 +58,7 @@ func (l *testbed) try(ctx context.Context, c testCase) (detail string, err error
 		return "", err
 	}
 	detail, err = c.run(ctx, l)
-	verdict, judged := l.judge(context.WithoutCancel(ctx), c.name) // also of a case that took too long
+	verdict, judged := l.judge(context.WithoutCancel(ctx), c.name) // also after the time limit
 	if err := errors.Join(err, judged); err != nil {
 		return "", err
 	}

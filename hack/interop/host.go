@@ -19,7 +19,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// buildRoced makes the binary, in a folder of its own.
+// buildRoced builds the binary in a temporary folder.
 func buildRoced(ctx context.Context) (path string, err error) {
 	dir, err := os.MkdirTemp("", "roced-binary-")
 	if err != nil {
@@ -32,8 +32,8 @@ func buildRoced(ctx context.Context) (path string, err error) {
 	return path, nil
 }
 
-// onHost starts one of roced's commands on the host's interface, as a user would: with a card of its own, or, where
-// that would need several workers, as a client of a service, which has them. It is interrupted when ctx is done.
+// onHost starts a roced command on the host's interface: with its own card or, with several workers, as a client of a
+// service. It is interrupted when ctx is done.
 func (l *testbed) onHost(ctx context.Context, command string, arguments ...any) *job.Job {
 	if l.workers > 1 {
 		return job.Start(func(out io.Writer) error { return l.throughService(ctx, out, command, words(arguments)) })
@@ -59,7 +59,7 @@ func (l *testbed) start(ctx context.Context, args ...string) *job.Job {
 	return job.Program(cmd, l.host.Do)
 }
 
-// throughService runs a command as the only client of a service of several workers.
+// throughService runs a command as the only client of a service with several workers.
 func (l *testbed) throughService(ctx context.Context, out io.Writer, command string, arguments []string) error {
 	serving, end := context.WithCancel(ctx)
 	defer end()
@@ -71,7 +71,7 @@ func (l *testbed) throughService(ctx context.Context, out io.Writer, command str
 	}
 	end()
 	served, failed := service.Wait()
-	if errors.Is(failed, context.Canceled) { // it was interrupted, and ended well
+	if errors.Is(failed, context.Canceled) { // interrupted by end
 		failed = nil
 	}
 	if err = errors.Join(err, failed); err != nil {
@@ -94,7 +94,7 @@ func both(host, peer *job.Job) (hostSaid, peerSaid string, err error) {
 	return job.Both("roced", host, "peer", peer)
 }
 
-// tail is the end of a text, for errors.
+// tail returns the last lines of a text, for errors.
 func tail(text string) string {
 	const lines = 12
 	all := strings.Split(strings.TrimSpace(text), "\n")

@@ -11,19 +11,19 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// idPrograms are the programs, and what roced does at the other end of each.
+// idPrograms contains the programs with roced's side of each.
 var idPrograms = []idProgram{
 	newRping(10, 64, 0), newRping(10, 10_000, 0), newRping(10, 60_000, jumboMTU), newCmatose(), newRdmaClient(),
 	newRstream(100, 0), newRstream(100_000, 0), newRstream(100_000, jumboMTU),
 }
 
-// newRping is rping: the client has a region that the server reads, and then writes to another one. Each step is
-// told by a message of 16 bytes, and each byte is compared (-V).
+// newRping returns rping: the server reads a region of the client, and writes to another one. A message of 16 bytes
+// announces each step, and all bytes are compared (-V).
 func newRping(count, size, mtu int) idProgram {
 	arguments := fmt.Sprintf("-a %%v -C %d -S %d -V 2>&1", count, size)
 	return idProgram{
 		port: 7174, server: "rping -s " + arguments, client: "rping -c " + arguments, mtu: mtu,
-		serve: func(ctx context.Context, e *idEnd) error {
+		asServer: func(ctx context.Context, e *idEnd) error {
 			for n := range count {
 				if err := e.echoPing(ctx, n, size); err != nil {
 					return fmt.Errorf("ping %d: %w", n, err)
@@ -31,7 +31,7 @@ func newRping(count, size, mtu int) idProgram {
 			}
 			return e.disconnected(ctx)
 		},
-		ask: func(ctx context.Context, e *idEnd) error {
+		asClient: func(ctx context.Context, e *idEnd) error {
 			for n := range count {
 				if err := e.ping(ctx, n, size); err != nil {
 					return fmt.Errorf("ping %d: %w", n, err)
@@ -43,7 +43,7 @@ func newRping(count, size, mtu int) idProgram {
 	}
 }
 
-// show sends the peer a part of the end's region: rping's messages are a handle.
+// show sends the peer a handle of a part of the end's region, as rping does.
 func (e *idEnd) show(ctx context.Context, offset, length int) error {
 	part, err := e.region.Remote().Slice(offset, length)
 	if err != nil {
@@ -56,35 +56,35 @@ func (e *idEnd) show(ctx context.Context, offset, length int) error {
 	return e.conn.Send(ctx, handle)
 }
 
-// ping is the client's part of one round.
+// ping is the client's side of one round.
 func (e *idEnd) ping(ctx context.Context, n, size int) error {
 	memory := e.region.Bytes()
 	source, sink := memory[:size], memory[size:2*size]
 	copy(source, bytes.Repeat([]byte("roced writes this! "), size/19+1))
 	copy(source, fmt.Sprintf("rdma-ping-%d: ", n))
-	source[size-1] = 0 // rping writes back a string
+	source[size-1] = 0 // rping writes a C string back
 	clear(sink)
 	for _, offset := range []int{0, size} {
 		if err := e.show(ctx, offset, size); err != nil {
 			return err
 		}
-		if _, err := e.hear(ctx, rc.RemoteRegionLen); err != nil {
+		if _, err := e.receiveLength(ctx, rc.RemoteRegionLen); err != nil {
 			return err
 		}
 	}
 	if !bytes.Equal(source, sink) {
-		return fmt.Errorf("came back as %q", sink[:min(size, 40)])
+		return fmt.Errorf("got %q back", sink[:min(size, 40)])
 	}
 	return nil
 }
 
-// echoPing is the server's.
+// echoPing is the server's side of one round.
 func (e *idEnd) echoPing(ctx context.Context, n, size int) error {
 	if err := e.remote(ctx, verbs.WRRDMARead, size); err != nil {
 		return err
 	}
 	if want := fmt.Sprintf("rdma-ping-%d: ", n); !bytes.HasPrefix(e.region.Bytes(), []byte(want)) {
-		return fmt.Errorf("%q came, not %q", e.region.Bytes()[:len(want)], want)
+		return fmt.Errorf("got %q, want %q", e.region.Bytes()[:len(want)], want)
 	}
 	if err := e.conn.Send(ctx, make([]byte, rc.RemoteRegionLen)); err != nil {
 		return err
@@ -95,9 +95,9 @@ func (e *idEnd) echoPing(ctx context.Context, n, size int) error {
 	return e.conn.Send(ctx, make([]byte, rc.RemoteRegionLen))
 }
 
-// remote waits for the handle of a region, and reads or writes it.
+// remote receives the handle of a region, and reads or writes the region.
 func (e *idEnd) remote(ctx context.Context, op verbs.Opcode, size int) error {
-	info, err := e.hear(ctx, rc.RemoteRegionLen)
+	info, err := e.receiveLength(ctx, rc.RemoteRegionLen)
 	if err != nil {
 		return err
 	}
@@ -106,12 +106,12 @@ func (e *idEnd) remote(ctx context.Context, op verbs.Opcode, size int) error {
 		return err
 	}
 	if there.Length != uint32(size) {
-		return fmt.Errorf("a region of %d bytes", there.Length)
+		return fmt.Errorf("got a region of %d bytes", there.Length)
 	}
 	return e.conn.Do(ctx, rc.Request{Opcode: op, Region: e.region, Length: size, Remote: there})
 }
 
-// newCmatose is ucmatose: the server sends messages, the client as many back; then the server disconnects.
+// newCmatose returns ucmatose: the server sends messages, the client sends as many back, and the server disconnects.
 func newCmatose() idProgram {
 	const count, size = 10, 5000
 	sends := func(ctx context.Context, e *idEnd) (err error) {
@@ -122,33 +122,33 @@ func newCmatose() idProgram {
 	}
 	receives := func(ctx context.Context, e *idEnd) (err error) {
 		for n := 0; n < count && err == nil; n++ {
-			_, err = e.hear(ctx, size)
+			_, err = e.receiveLength(ctx, size)
 		}
 		return err
 	}
 	arguments := fmt.Sprintf("-c 1 -C %d -S %d 2>&1", count, size)
 	return idProgram{
 		port: 7471, server: "ucmatose -b %v " + arguments, client: "ucmatose -s %v " + arguments,
-		serve: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
-		ask:   inTurn(receives, sends, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
-		says:  "return status 0", shows: fmt.Sprintf("%d messages of %d bytes", count, size),
+		asServer: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
+		asClient: inTurn(receives, sends, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
+		output:   "return status 0", shows: fmt.Sprintf("%d messages of %d bytes", count, size),
 	}
 }
 
-// newRdmaClient is rdma_client and rdma_server: a message each way.
+// newRdmaClient returns rdma_client and rdma_server, which send a message in each direction.
 func newRdmaClient() idProgram {
 	const size = 16
-	says := func(ctx context.Context, e *idEnd) error { return e.conn.Send(ctx, make([]byte, size)) }
-	hears := func(ctx context.Context, e *idEnd) error { _, err := e.hear(ctx, size); return err }
+	sends := func(ctx context.Context, e *idEnd) error { return e.conn.Send(ctx, make([]byte, size)) }
+	receives := func(ctx context.Context, e *idEnd) error { _, err := e.receiveLength(ctx, size); return err }
 	return idProgram{
 		port: 7471, server: "rdma_server -s %v 2>&1", client: "rdma_client -s %v 2>&1",
-		serve: inTurn(hears, says, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
-		ask:   inTurn(says, hears, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
-		says:  "end 0", shows: fmt.Sprintf("messages of %d bytes", size),
+		asServer: inTurn(receives, sends, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
+		asClient: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
+		output:   "end 0", shows: fmt.Sprintf("messages of %d bytes", size),
 	}
 }
 
-// inTurn does one thing after another, until one fails.
+// inTurn returns a function that executes steps until one fails.
 func inTurn(steps ...func(context.Context, *idEnd) error) func(context.Context, *idEnd) error {
 	return func(ctx context.Context, e *idEnd) error {
 		for _, step := range steps {

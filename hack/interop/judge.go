@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startCapture records what passes both ports from now on.
+// startCapture starts to record the frames of both ports.
 func (l *testbed) startCapture() (err error) {
 	l.hostFrames, l.peerFrames = nil, nil
 	if l.hostRecorder, err = capture.Record(l.bridge.Namespace, l.hostPort); err != nil {
@@ -32,8 +32,7 @@ func (l *testbed) startCapture() (err error) {
 	return nil
 }
 
-// stopCapture ends the case's recording, if it has not ended already: the frames so far are in hostFrames and
-// peerFrames.
+// stopCapture stops the recording, if it is running, and sets hostFrames and peerFrames.
 func (l *testbed) stopCapture() error {
 	if l.hostRecorder == nil {
 		return nil
@@ -50,7 +49,7 @@ func (l *testbed) stopCapture() error {
 	return errors.Join(hostErr, peerErr)
 }
 
-// cutTrains replaces trains with their packets, and counts the trains.
+// cutTrains replaces trains by their packets, and counts the trains.
 func cutTrains(frames []capture.Recorded) (all []capture.Recorded, trains int, err error) {
 	for _, frame := range frames {
 		if !frame.Unfinished.Train() {
@@ -69,8 +68,8 @@ func cutTrains(frames []capture.Recorded) (all []capture.Recorded, trains int, e
 	return all, trains, nil
 }
 
-// judge keeps the frames of a case as files, and has them examined by our own parser
-// and by tshark: each RoCEv2 packet is whole, and has the right ICRC.
+// judge writes the frames of a case to files, and checks with package wire and with tshark that each RoCEv2 packet is
+// valid and has the right ICRC.
 func (l *testbed) judge(ctx context.Context, name string) (verdict string, err error) {
 	if err := l.stopCapture(); err != nil {
 		return "", err
@@ -99,7 +98,7 @@ func examine(ctx context.Context, path string, frames []capture.Recorded) (verdi
 		return "", err
 	}
 	if decoded != len(packets) {
-		return "", fmt.Errorf("%s: tshark decodes %d RoCEv2 packets, we %d", filepath.Base(path), decoded, len(packets))
+		return "", fmt.Errorf("%s: tshark decoded %d RoCEv2 packets, package wire %d", filepath.Base(path), decoded, len(packets))
 	}
 	known := map[string]int{}
 	for number, complaint := range complaints {
@@ -121,17 +120,17 @@ type packet struct {
 	empty, ipv6 bool
 }
 
-// What tshark (4.0) complains about although it is as it must be. The report names it.
+// False positives of tshark 4.0. The report mentions them.
 const (
 	tsharkEmpty    = "without payload (a)"
 	tsharkChecksum = "UDP checksum 0 on IPv6 (b)"
 )
 
-// tsharkNotes explains those.
-const tsharkNotes = `(a) tshark calls a UD packet without payload malformed; it is none.
-(b) tshark warns of UDP checksum 0 over IPv6; RoCEv2 packets have it, the peer's too.`
+// tsharkNotes explains the false positives.
+const tsharkNotes = `(a) tshark reports a UD packet without payload as malformed, but it is valid.
+(b) tshark warns of UDP checksum 0 over IPv6, which RoCEv2 packets have, including the peer's.`
 
-// excuses returns the reason if a complaint about a packet is a bug of tshark.
+// excuses returns the reason if a complaint about a packet is a false positive, or "".
 func (p *packet) excuses(complaint string) string {
 	switch {
 	case p == nil:
@@ -144,7 +143,7 @@ func (p *packet) excuses(complaint string) string {
 	return ""
 }
 
-// parseAll parses the RoCEv2 packets, by the number of the frame, from 1 on.
+// parseAll parses the RoCEv2 packets. The keys are frame numbers from 1.
 func parseAll(frames []capture.Recorded) (map[int]*packet, error) {
 	packets := map[int]*packet{}
 	for i, frame := range frames {
@@ -162,14 +161,14 @@ func parseAll(frames []capture.Recorded) (map[int]*packet, error) {
 	return packets, nil
 }
 
-// payloadProtocols are the protocols that tshark detects in RoCEv2 payloads. It guesses from the programs' data, which
-// are random bytes, and complains about supposed Ethernet frames in them.
+// payloadProtocols contains protocols that tshark detects heuristically in RoCEv2 payloads. The programs' data are
+// random bytes, in which it would report invalid Ethernet frames.
 var payloadProtocols = []string{
 	"ethertype", "fcoib", "infiniband.eoib", "infiniband_sdp", "iser", "lnet", "nvme-rdma", "rpcordma", "smb_direct", "smc",
 }
 
-// tshark decodes a file. It returns its complaints about RoCEv2, IGMP and MLD by
-// frame number, and how many RoCEv2 packets it decoded.
+// tshark decodes a file. It returns tshark's complaints about RoCEv2, IGMP and MLD by frame number, and the number of
+// decoded RoCEv2 packets.
 func tshark(ctx context.Context, path string) (complaints map[int]string, decoded int, err error) {
 	args := []string{
 		"-r", path, "-Y", "udp.dstport == 4791 || igmp || icmpv6",
@@ -183,7 +182,7 @@ func tshark(ctx context.Context, path string) (complaints map[int]string, decode
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, 0, fmt.Errorf("tshark (of Debian's package of that name): %w: %s", err, &said)
+		return nil, 0, fmt.Errorf("tshark (Debian package tshark): %w: %s", err, &said)
 	}
 	complaints = map[int]string{}
 	for line := range strings.Lines(string(out)) {

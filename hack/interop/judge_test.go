@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packets are captured ones from the host to the peer, with a payload of 64 bytes each.
+// packets returns captured packets from the host to the peer with payloads of 64 bytes.
 func packets(count int) (frames []capture.Recorded) { return packetsOf(count, make([]byte, 64)) }
 
-// packetsOf are those with a payload.
+// packetsOf returns captured packets with a given payload.
 func packetsOf(count int, payload []byte) (frames []capture.Recorded) {
 	template := wire.NewTemplate(wire.Path{Source: wire.GIDFromAddr(hostIPv4), Dest: wire.GIDFromAddr(netip.MustParseAddr("10.98.0.2"))})
 	for i := range count {
@@ -31,7 +31,7 @@ func packetsOf(count int, payload []byte) (frames []capture.Recorded) {
 	return frames
 }
 
-// A wrong bit in a packet fails the case, since the ICRC is wrong then.
+// TestParseAllChecksICRC checks that a flipped bit in a packet is detected.
 func TestParseAllChecksICRC(t *testing.T) {
 	frames := packets(2)
 	if got, err := parseAll(frames); err != nil || len(got) != 2 {
@@ -44,8 +44,8 @@ func TestParseAllChecksICRC(t *testing.T) {
 	}
 }
 
-// TestPayloadIsNotJudged: payloads are arbitrary: ib_send_lat once sent data that tshark decodes as EoIB, from a
-// group's address.
+// TestPayloadIsNotJudged checks that tshark does not decode payloads. The payload, from ib_send_lat, looks like an EoIB
+// frame from a group's address.
 func TestPayloadIsNotJudged(t *testing.T) {
 	needs.Tools(t, "tshark")
 	payload := []byte("\xc5\x00\x28\xb5\x5e\xdd\xa8\x1b\x42\xfb\x17\xaa\x4d\xb2\x59\x93\xc7\xec\xd1\x13\x1c\x77\x71\x8a\x06\x46\x17\x22\x0c\x3f\x77\xd1")
@@ -54,7 +54,7 @@ func TestPayloadIsNotJudged(t *testing.T) {
 	}
 }
 
-// TestCutTrains: a train is judged as its packets.
+// TestCutTrains checks that a train is replaced by its packets.
 func TestCutTrains(t *testing.T) {
 	const headers = 14 + 20 + 8
 	var train capture.Recorded
@@ -65,7 +65,7 @@ func TestCutTrains(t *testing.T) {
 		train.Data = append(train.Data, frame.Data[headers:]...)
 	}
 	single := packets(1)[0]
-	train.Unfinished[0], train.Unfinished[1] = 1, 5 // a checksum to do, UDP segments
+	train.Unfinished[0], train.Unfinished[1] = 1, 5 // partial checksum, UDP segmentation
 	for offset, value := range map[int]int{4: len(single.Data) - headers, 6: headers - 8, 8: 6} {
 		binary.NativeEndian.PutUint16(train.Unfinished[offset:], uint16(value))
 	}

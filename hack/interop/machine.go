@@ -14,16 +14,16 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The host as a virtual machine, whose network card has AF_XDP zero-copy.
+// The host as a virtual machine with a network card that supports AF_XDP zero-copy.
 const (
 	machineName   = "host"
 	machineMemory = 1024 // MB
-	// machineBacklog is the number of packets that the TAP can hold for the emulator: no card would count packets
+	// machineBacklog is the queue length of the TAP in packets. It is large, since no card would count packets that are
 	// dropped there.
 	machineBacklog = 20000
 )
 
-// bootMachine boots the host, with the card of that model on the switch.
+// bootMachine boots the host with a card of a model, and connects it to the switch.
 func (l *testbed) bootMachine(ctx context.Context, model vm.Model) (err error) {
 	image, err := vm.Image(ctx, vm.Newest, os.Stderr)
 	if err != nil {
@@ -45,7 +45,7 @@ func (l *testbed) bootMachine(ctx context.Context, model vm.Model) (err error) {
 	return err
 }
 
-// startInMachine starts roced there.
+// startInMachine starts roced in the virtual machine.
 func (l *testbed) startInMachine(ctx context.Context, args []string) *job.Job {
 	line := []string{"/host/" + filepath.Base(l.roced)}
 	for _, arg := range args {

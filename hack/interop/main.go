@@ -19,16 +19,16 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// options are the command line's.
+// options contains the command-line options.
 type options struct {
 	only     *regexp.Regexp
 	list     bool
 	kernel   vm.Kernel
-	captures string // the folder for pcap files
+	captures string // folder for pcap files
 	network  hca.Network
 	send     hca.SendMode
 	workers  int
-	model    vm.Model // of the host's card, which has zero-copy; empty: the host is a namespace
+	model    vm.Model // model of the host's card with zero-copy; if empty, the host is a namespace
 }
 
 func main() {
@@ -56,24 +56,24 @@ func main() {
 }
 
 func parseOptions() (o options, err error) {
-	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
-	kernel := flag.String("kernel", string(vm.Stable), "the peer's: stable (Linux 6.1) or backports (6.12)")
-	network := flag.String("network", string(hca.NetworkXDP), "roced's `way` to the network: xdp or udp")
-	send := flag.String("tx", string(hca.SendAuto), "roced's send `mode`, where a case has no other: auto, af_xdp or trains")
-	flag.IntVar(&o.workers, "workers", 1, "`how many` workers roced has, 1 or 2, each with a queue of the host's interface; over XDP")
-	model := flag.String("zerocopy", "", "have the host be a virtual machine with a network card of this `model`, over AF_XDP zero-copy: virtio-net-pci or igb")
+	only := flag.String("only", "", "regular `expression` of the cases to run")
+	kernel := flag.String("kernel", string(vm.Stable), "kernel of the peer: stable (Linux 6.1) or backports (6.12)")
+	network := flag.String("network", string(hca.NetworkXDP), "`interface` of roced to the network: xdp or udp")
+	send := flag.String("tx", string(hca.SendAuto), "send `mode` of roced, unless a case sets one: auto, af_xdp or trains")
+	flag.IntVar(&o.workers, "workers", 1, "`number` of roced's workers, each with a queue of the host's interface: 1, or 2 over XDP")
+	model := flag.String("zerocopy", "", "use a virtual machine as the host, with a network card of this `model` and AF_XDP zero-copy: virtio-net-pci or igb")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
-	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
+	flag.StringVar(&o.captures, "captures", "", "`folder` for a pcap file of each case")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	}
 	o.network, o.send = hca.Network(*network), hca.SendMode(*send)
 	if o.workers != 1 && (o.workers != 2 || o.network == hca.NetworkUDP) {
-		return o, fmt.Errorf("%d workers: over XDP it is 1 or 2, over UDP sockets 1", o.workers)
+		return o, fmt.Errorf("invalid number of workers %d: use 1 or 2 over XDP, 1 over UDP sockets", o.workers)
 	}
 	if o.model = vm.Model(*model); o.model != "" && (!slices.Contains(vm.Models, o.model) || o.workers > 1 || o.network == hca.NetworkUDP) {
-		return o, fmt.Errorf("-zerocopy %s: it is one of %v, over XDP with one worker", o.model, vm.Models)
+		return o, fmt.Errorf("invalid -zerocopy %s: use one of %v, over XDP with one worker", o.model, vm.Models)
 	}
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
@@ -82,7 +82,7 @@ func parseOptions() (o options, err error) {
 	return o, err
 }
 
-// run runs the cases that were asked for, on as many labs as they need.
+// run runs the selected cases, with a testbed for each kind.
 func run(ctx context.Context, o options) error {
 	if err := lab.Prune(labPrefix); err != nil {
 		return err
@@ -109,44 +109,44 @@ func run(ctx context.Context, o options) error {
 	return report.end()
 }
 
-// leavesOut returns the reason why a case is skipped with the options, or "".
-func (o *options) leavesOut(c *testCase) (why string) {
+// skipReason returns the reason why a case is skipped with the options, or "".
+func (o *options) skipReason(c *testCase) (why string) {
 	switch {
 	case o.model != "" && (c.verbs || c.bad):
-		return "roced's end is this program, which needs the host to be a namespace"
+		return "roced's end is this program, which requires a namespace as the host"
 	case o.model != "" && c.mtu == jumboMTU:
-		return "with RDMA MTU 4096 there is no zero-copy"
+		return "zero-copy is not possible with RDMA MTU 4096"
 	case o.model != "" && c.xdp, o.workers > 1 && (c.xdp || c.uso), o.network == hca.NetworkUDP && c.xdp:
-		return "they are about ways of sending that only XDP with one worker, in copy mode, has"
+		return "they test send modes that require XDP with one worker in copy mode"
 	}
 	return ""
 }
 
-// runBed runs the cases that want a kind of testbed.
+// runBed runs the cases that require a kind of testbed.
 func runBed(ctx context.Context, o options, kind bedKind, report *report) (err error) {
 	var cases []testCase
-	leftOut := map[string]int{}
+	skipped := map[string]int{}
 	for _, c := range allCases() {
-		switch why := o.leavesOut(&c); {
+		switch why := o.skipReason(&c); {
 		case c.bed() != kind || !o.only.MatchString(c.name):
 		case why != "":
-			leftOut[why]++
+			skipped[why]++
 		default:
 			cases = append(cases, c)
 		}
 	}
-	for why, n := range leftOut {
-		report.leaveOut(n, why)
+	for why, n := range skipped {
+		report.skip(n, why)
 	}
 	if len(cases) == 0 {
 		return nil
 	}
 	if kind.uso {
 		if can, err := vm.CanUSO(); err != nil || !can {
-			report.leaveOut(len(cases), "the peer can take trains only with QEMU 8.2 or later (guest_uso4)")
+			report.skip(len(cases), "trains to the peer require QEMU 8.2 or later (guest_uso4)")
 			return err
 		}
-		o.kernel = vm.Backports // Linux 6.1 takes none
+		o.kernel = vm.Backports // Linux 6.1 does not support them
 	}
 	image, err := vm.Image(ctx, o.kernel, os.Stderr)
 	if err != nil {
@@ -171,7 +171,7 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 	}
 	if o.workers > 1 {
 		detail, err := bed.spread()
-		report.line("both workers had packets", detail, err)
+		report.line("both workers received packets", detail, err)
 	}
 	return nil
 }

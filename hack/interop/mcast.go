@@ -16,7 +16,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// The groups, and how much goes to them.
+// The groups, and the number and size of messages to them.
 var (
 	groupIPv4 = netip.MustParseAddr("239.77.0.1")
 	groupIPv6 = netip.MustParseAddr("ff0e::77:1")
@@ -42,19 +42,18 @@ func mcastCases() []testCase {
 	}
 }
 
-// mckey starts rdma-core's program on the peer. It makes the peer a member by rdma_cm,
-// which sends the IGMP for IPv4.
+// mckey starts rdma-core's mckey on the peer. It joins the group with rdma_cm, which sends IGMP for IPv4.
 func (l *testbed) mckey(ctx context.Context, options string) *job.Job {
 	command := fmt.Sprintf("mckey -m %v -b %v -C %d -S %d %s", groupIPv4, peerIPv4, groupCount, groupSize, options)
 	if !strings.HasPrefix(l.kernel, "6.1.") {
-		// When a program destroys its queue pair, later kernels drop packets that are not sent yet.
-		// So the peer waits before each command to the kernel.
+		// When a program destroys its queue pair, later kernels drop its unsent packets. So the peer waits before each
+		// command to the kernel.
 		command = "strace -qq -o /dev/null -e trace=write,ioctl -e inject=write,ioctl:delay_enter=50ms " + command
 	}
 	return l.peer.Start(ctx, command)
 }
 
-// fromRocedToMckey sends from roced to a group that the peer is in.
+// fromRocedToMckey sends from roced to a group that the peer has joined.
 func fromRocedToMckey(sendOnly bool, more ...any) func(context.Context, *testbed) (string, error) {
 	return func(ctx context.Context, l *testbed) (detail string, err error) {
 		receiver := l.mckey(ctx, "")
@@ -65,7 +64,7 @@ func fromRocedToMckey(sendOnly bool, more ...any) func(context.Context, *testbed
 		if err != nil {
 			return "", err
 		}
-		// At this rate it is a member for longer than the kernel waits before it reports that.
+		// At this rate roced stays a member for longer than the kernel's delay before the report.
 		arguments := []any{groupIPv4, "--send", "--count", groupCount, "--size", groupSize, "--rate", 20, "--json"}
 		arguments = append(arguments, more...)
 		if sendOnly {
@@ -85,7 +84,7 @@ func fromRocedToMckey(sendOnly bool, more ...any) func(context.Context, *testbed
 	}
 }
 
-// fromMckeyToRoced has the peer send to a group that roced is in.
+// fromMckeyToRoced sends from the peer to a group that roced has joined.
 func fromMckeyToRoced(sendOnly bool, more ...any) func(context.Context, *testbed) (string, error) {
 	return func(ctx context.Context, l *testbed) (detail string, err error) {
 		receiver := l.onHost(ctx, "mcast", append([]any{groupIPv4, "--count", groupCount, "--json"}, more...)...)
@@ -115,12 +114,11 @@ func fromMckeyToRoced(sendOnly bool, more ...any) func(context.Context, *testbed
 	}
 }
 
-// compareGroupMessages looks at what roced mcast --json printed: mckey's immediate
-// data is its QPN.
+// compareGroupMessages checks the output of roced mcast --json. mckey's immediate data is its QPN.
 func compareGroupMessages(said string) error {
 	count := 0
 	for line := range strings.Lines(said) {
-		if strings.HasPrefix(line, "time=") { // it is logged: some cards' links go down and up when XDP begins
+		if strings.HasPrefix(line, "time=") { // log lines: the links of some cards go down and up when XDP starts
 			continue
 		}
 		var m struct {
@@ -133,21 +131,21 @@ func compareGroupMessages(said string) error {
 			return fmt.Errorf("roced mcast wrote %q: %w", line, err)
 		}
 		if m.From == "" {
-			continue // the first line and the last
+			continue // the first and the last line
 		}
 		count++
 		if m.From != peerIPv4.String() || m.Size != groupSize || m.Immediate == nil || *m.Immediate != m.QPN {
-			return fmt.Errorf("from the peer's QP came %q", line)
+			return fmt.Errorf("unexpected message from the peer's QP: %q", line)
 		}
 	}
 	if count != groupCount {
-		return fmt.Errorf("%d of %d messages came:\n%s", count, groupCount, said)
+		return fmt.Errorf("%d of %d messages arrived:\n%s", count, groupCount, said)
 	}
 	return nil
 }
 
-// attachedOnly shows a defect of Soft-RoCE: attached to an IPv4 group without being a member, it gets
-// nothing, since it adds the wrong MAC to its NIC's filter. As a member it gets the messages.
+// attachedOnly documents a bug of Soft-RoCE: if it is attached to an IPv4 group without being a member, it receives
+// nothing, since it adds the wrong MAC to its NIC's filter. As a member it receives the messages.
 func attachedOnly(ctx context.Context, l *testbed) (detail string, err error) {
 	options := fmt.Sprintf("-m %v -w 2", groupIPv4)
 	send := func() error {
@@ -167,7 +165,7 @@ func attachedOnly(ctx context.Context, l *testbed) (detail string, err error) {
 	}
 	alone, err := receiver.Wait()
 	if err == nil {
-		return "", fmt.Errorf("the peer got them all without being a member; this case is out of date:\n%s", tail(alone))
+		return "", fmt.Errorf("the peer received all messages without being a member, so the bug of Soft-RoCE is fixed; update this case:\n%s", tail(alone))
 	}
 	return l.withPeerJoined(ctx, groupIPv4, func() (string, error) {
 		receiver, _, err := l.receiver(ctx, groupCount, peerIPv4, fmt.Sprintf("-m %v", groupIPv4))
@@ -180,16 +178,16 @@ func attachedOnly(ctx context.Context, l *testbed) (detail string, err error) {
 		if said, err := receiver.Wait(); err != nil {
 			return "", fmt.Errorf("peer, a member: %w: %s", err, tail(said))
 		}
-		return fmt.Sprintf("alone the peer filters on %s and gets none; joined (ip addr add … autojoin) all %d", filters(maddr), groupCount), nil
+		return fmt.Sprintf("not joined, the peer's filter has %s and it receives nothing; joined (ip addr add … autojoin) all %d", filters(maddr), groupCount), nil
 	})
 }
 
-// fromRocedIPv6: the kernel's rdma_cm refuses IPv6 groups over RoCEv2, so the peer
+// fromRocedIPv6 sends from roced to an IPv6 group. The kernel's rdma_cm refuses IPv6 groups over RoCEv2, so the peer
 // attaches by verbs, and joins by an address.
 func fromRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	refused, err := l.peer.Run(ctx, fmt.Sprintf("mckey -m %v -b %v -C 1", groupIPv6, peerIPv6))
 	if err == nil {
-		return "", errors.New("mckey joined an IPv6 group; this case is out of date")
+		return "", errors.New("mckey joined an IPv6 group, which earlier kernels refused; update this case")
 	}
 	return l.withPeerJoined(ctx, groupIPv6, func() (string, error) {
 		receiver, _, err := l.receiver(ctx, groupCount, peerIPv6, fmt.Sprintf("-m %v", groupIPv6))
@@ -221,7 +219,7 @@ func fromRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	})
 }
 
-// toRocedIPv6 has the peer send by verbs, which needs no join.
+// toRocedIPv6 sends from the peer by verbs, which requires no join.
 func toRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	s, err := l.newStation()
 	if err != nil {
@@ -250,7 +248,7 @@ func toRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	}
 	for k, size := range []int{0, 1, 64, 1024} {
 		if m := got[k]; !bytes.Equal(m.data, payload(k, size)) || m.grh.DGID() != wire.GIDFromAddr(groupIPv6) {
-			return "", fmt.Errorf("%+v arrived as message %d", m, k)
+			return "", fmt.Errorf("unexpected message %+v as number %d", m, k)
 		}
 	}
 	if err := errors.Join(s.qp.DetachMcast(membership.MGID(), membership.MLID()), membership.Close()); err != nil {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withPeerJoined runs fn while the peer is a member of a group by an address, and ends that.
+// withPeerJoined runs fn while the peer is a member of a group by an address with autojoin.
 func (l *testbed) withPeerJoined(ctx context.Context, group netip.Addr, fn func() (string, error)) (detail string, err error) {
 	address := fmt.Sprintf("%v/%d dev eth0", group, group.BitLen())
 	if said, err := l.peer.Run(ctx, "ip addr add "+address+" autojoin"); err != nil {
@@ -34,24 +34,23 @@ func (l *testbed) withPeerJoined(ctx context.Context, group netip.Addr, fn func(
 	return fn()
 }
 
-// awaitMember waits until the switch knows that a port is in a group, as long as a
-// program runs.
+// awaitMember waits until the switch lists a port as a member of a group. It fails if the program ends before.
 func (l *testbed) awaitMember(ctx context.Context, port string, group netip.Addr, program *job.Job) error {
-	return l.await(ctx, program, fmt.Sprintf("%s is not in group %v", port, group), func() (bool, error) {
+	return l.await(ctx, program, fmt.Sprintf("%s is not a member of group %v", port, group), func() (bool, error) {
 		return l.bridge.Member(port, group)
 	})
 }
 
 // awaitNoMember waits until a port has left a group.
 func (l *testbed) awaitNoMember(ctx context.Context, port string, group netip.Addr) error {
-	return l.await(ctx, nil, fmt.Sprintf("%s is still in group %v", port, group), func() (bool, error) {
+	return l.await(ctx, nil, fmt.Sprintf("%s is still a member of group %v", port, group), func() (bool, error) {
 		is, err := l.bridge.Member(port, group)
 		return !is, err
 	})
 }
 
-// awaitPeerReady waits until the peer's program is a member and attached. The sign is the multicast
-// MAC that Soft-RoCE then adds to its NIC's filter (the wrong one for IPv4).
+// awaitPeerReady waits until the peer's program is a member and attached, which the MAC shows that Soft-RoCE then adds
+// to its NIC's filter (the wrong one for IPv4).
 func (l *testbed) awaitPeerReady(ctx context.Context, group netip.Addr, program *job.Job) error {
 	if err := l.awaitMember(ctx, l.peerPort, group, program); err != nil {
 		return err
@@ -64,8 +63,7 @@ func (l *testbed) awaitPeerReady(ctx context.Context, group netip.Addr, program 
 	})
 }
 
-// await waits for a condition, and for no longer than a program runs that must not end
-// before.
+// await waits for a condition. It fails if the program ends before.
 func (l *testbed) await(ctx context.Context, program *job.Job, missing string, is func() (bool, error)) error {
 	for {
 		ok, err := is()
@@ -112,8 +110,8 @@ func describe(list []capture.MembershipMessage) string {
 	return fmt.Sprintf("%s: %d reports, %d leaves", list[0].Protocol, joins, leaves)
 }
 
-// hostReports ends the capture, and insists that roced reported itself as a member and
-// left, or did neither.
+// hostReports stops the capture, and returns an error unless roced sent a report and a leave for a member, or neither
+// otherwise.
 func (l *testbed) hostReports(group netip.Addr, member bool) (string, error) {
 	if err := l.stopCapture(); err != nil {
 		return "", err
@@ -128,7 +126,7 @@ func (l *testbed) hostReports(group netip.Addr, member bool) (string, error) {
 	return describe(list), nil
 }
 
-// provePackets looks at what roced sent to a group, on its own port.
+// provePackets checks the packets that roced sent to a group, on the host's port.
 func (l *testbed) provePackets(group netip.Addr, qkey verbs.QKey) error {
 	mgid, count := wire.GIDFromAddr(group), 0
 	for _, frame := range l.hostFrames {
@@ -140,9 +138,9 @@ func (l *testbed) provePackets(group netip.Addr, qkey verbs.QKey) error {
 		mac := wire.MulticastMAC(mgid)
 		switch {
 		case !bytes.Equal(frame.Data[:6], mac[:]):
-			return fmt.Errorf("to MAC %x, the group's is %v", frame.Data[:6], mac)
+			return fmt.Errorf("sent to MAC %x, want the group's %v", frame.Data[:6], mac)
 		case p.BTH().DestQP() != verbs.MulticastQPN || p.DETH().QKey() != qkey:
-			return fmt.Errorf("to QP %v with Q_Key %v", p.BTH().DestQP(), p.DETH().QKey())
+			return fmt.Errorf("sent to QP %v with Q_Key %v", p.BTH().DestQP(), p.DETH().QKey())
 		}
 	}
 	if count != groupCount {
@@ -151,7 +149,7 @@ func (l *testbed) provePackets(group netip.Addr, qkey verbs.QKey) error {
 	return nil
 }
 
-// filters are the multicast MACs of ip maddr that belong to the group.
+// filters returns the multicast MACs in the output of ip maddr that belong to the group.
 func filters(maddr string) string {
 	var list []string
 	v4 := groupIPv4.As4()

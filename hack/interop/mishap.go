@@ -15,13 +15,13 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// mishap is something bad from the peer: it must end in one counter by name, and do
-// no harm to the good message that follows.
+// mishap is an invalid message from the peer. Exactly one drop counter must count it, and the valid message after it
+// must arrive.
 type mishap struct {
 	name    string
-	options string // of image/guest/ud
-	spec    string // of the bad message
-	receive int    // bytes of each posted buffer, the 40 of the GRH among them
+	options string // options of image/guest/ud
+	spec    string // specification of the invalid message
+	receive int    // length of each posted buffer, including 40 bytes for the GRH
 	counter string
 }
 
@@ -53,7 +53,7 @@ func (m mishap) run(ctx context.Context, l *testbed) (detail string, err error) 
 	if out, err := l.peer.Run(ctx, good+m.options+" "+m.spec); err != nil {
 		return "", fmt.Errorf("peer: %w: %s", err, out)
 	}
-	if l.network == hca.NetworkUDP { // where nothing is dropped before the engine
+	if l.network == hca.NetworkUDP { // only the engine drops packets
 		m.counter = strings.TrimPrefix(m.counter, "drop_")
 	}
 	want := map[string]uint64{m.counter: 1}
@@ -73,19 +73,19 @@ func (m mishap) run(ctx context.Context, l *testbed) (detail string, err error) 
 		return "", errors.Join(err, s.dropError())
 	}
 	if !bytes.Equal(got[0].data, payload(0, 64)) {
-		return "", fmt.Errorf("%x arrived as the good message", got[0].data)
+		return "", fmt.Errorf("got %x as the valid message", got[0].data)
 	}
 	var none [1]verbs.WC
 	if n, err := s.cq.Poll(none[:]); n > 0 || err != nil {
-		return "", fmt.Errorf("%d more completions: %+v (%v)", n, none, err)
+		return "", fmt.Errorf("%d unexpected completions: %+v (%v)", n, none, err)
 	}
 	if err := s.waitDrops(ctx, want); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("dropped as %q, the next message arrives", m.counter), nil
+	return fmt.Sprintf("dropped as %q, the next message arrived", m.counter), nil
 }
 
-// waitDrops waits until the card has dropped packets, which must be those of want.
+// waitDrops waits until the drop counters equal want.
 func (s *station) waitDrops(ctx context.Context, want map[string]uint64) error {
 	for {
 		drops, err := s.drops()

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// perftest is roced perf at one end and one of perftest's programs, unmodified, at the other. Its
-// TCP is IPv4 only: the GID selects the IP version of the packets.
+// perftest is a case with roced perf at one end and an unmodified program of perftest at the other. perftest's TCP is
+// IPv4 only. The GID selects the IP version of the packets.
 type perftest struct {
-	service string // RC or UC: over connections (perftestconnections.go); else datagrams
-	op      string // of connections: send, write, read or atomic
-	pairs   int    // of queue pairs; 0 is one
-	mtu     int    // of the connection's path; 0: 1024
+	service string // RC or UC for connections (perftestconnections.go), or empty for datagrams
+	op      string // operation of connections: send, write, read or atomic
+	pairs   int    // number of queue pairs; 0 means one
+	mtu     int    // path MTU of the connection; 0 means 1024
 	latency bool
-	client  bool // roced is
+	client  bool // roced is the client
 	ipv6    bool
 	group   bool // multicast, -g
-	trains  bool // roced sends as fast as it can, in trains
+	trains  bool // roced sends at the maximum rate, in trains
 	size    int
 	count   int
 }
@@ -83,8 +83,7 @@ func (p perftest) name() string {
 	return strings.Join(words, ", ")
 }
 
-// groups returns the groups that the two receive from. They differ, since Soft-RoCE receives its
-// own packets.
+// groups returns the groups from which the two ends receive. They differ, since Soft-RoCE receives its own packets.
 func (p perftest) groups() pair {
 	if p.ipv6 {
 		return pair{host: netip.MustParseAddr("ff0e::77:2"), peer: groupIPv6}
@@ -95,7 +94,7 @@ func (p perftest) groups() pair {
 // receives reports whether roced receives; the client of ib_send_bw only sends.
 func (p perftest) receives() bool { return p.latency || !p.client }
 
-// theirs is the peer's command, without the server's address.
+// theirs returns the peer's command without the server's address.
 func (p perftest) theirs(gid int) string {
 	line := fmt.Sprintf("%s -F -x %d -n %d", p.program(), gid, p.count)
 	if p.service != "" {
@@ -111,7 +110,7 @@ func (p perftest) theirs(gid int) string {
 	return line
 }
 
-// mgidBytes writes a group as perftest's -M wants it.
+// mgidBytes formats a group for perftest's -M.
 func mgidBytes(group netip.Addr) string {
 	bytes := group.As16()
 	words := make([]string, len(bytes))
@@ -133,7 +132,7 @@ func (p perftest) ours() []any {
 	if p.trains {
 		arguments = append(arguments, "--tx", "trains")
 	} else if p.client && !p.latency {
-		arguments = append(arguments, "--rate", 5000) // what an emulated peer can take
+		arguments = append(arguments, "--rate", 5000) // a rate that an emulated peer can receive
 	}
 	if p.group && p.receives() {
 		arguments = append(arguments, "--group", p.groups().host)
@@ -145,7 +144,7 @@ func (p perftest) run(ctx context.Context, l *testbed) (detail string, err error
 	if !p.group || !p.client && !p.latency {
 		return p.exchange(ctx, l)
 	}
-	// perftest attaches, and is no member: the peer's own matter, as in attachedOnly.
+	// perftest attaches without joining, so Soft-RoCE requires a join, see attachedOnly.
 	return l.withPeerJoined(ctx, p.groups().peer, func() (string, error) { return p.exchange(ctx, l) })
 }
 
@@ -159,12 +158,12 @@ func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err 
 		return "", err
 	}
 	arguments := append(p.ours(), "--gid-index", own, "--json")
-	said, peerSaid, err := l.converse(ctx, p.client, "perf", arguments, p.theirs(gid))
+	said, peerSaid, err := l.runBoth(ctx, p.client, "perf", arguments, p.theirs(gid))
 	if err != nil {
 		return "", err
 	}
 	if !p.isPassive(p.client) && !strings.Contains(peerSaid, "#bytes") {
-		return "", fmt.Errorf("the peer gives no result:\n%s", tail(peerSaid))
+		return "", fmt.Errorf("the peer reports no result:\n%s", tail(peerSaid))
 	}
 	return p.compare(said)
 }
@@ -183,7 +182,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 	if p.isPassive(!p.client) {
 		return fmt.Sprintf("%d of %d bytes, handled by roced's card alone", p.count, p.size), nil
 	}
-	// It follows the server's status line.
+	// The report follows the server's status line.
 	if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "\n{")):]), &report); err != nil {
 		return "", fmt.Errorf("roced perf wrote %q: %w", tail(said), err)
 	}
@@ -195,7 +194,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 	case p.service != "":
 		return p.compareConnections(report.Bandwidth[0].Sent, report.Bandwidth[0].Received)
 	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status shows that they arrived
-		return fmt.Sprintf("%d messages of %d bytes sent, and taken by the peer", p.count, p.size), nil
+		return fmt.Sprintf("%d messages of %d bytes sent, and received by the peer", p.count, p.size), nil
 	case !p.client && report.Bandwidth[0].Received == p.count:
 		return fmt.Sprintf("%d of %d messages of %d bytes arrived", p.count, p.count, p.size), nil
 	}

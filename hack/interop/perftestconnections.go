@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// connectionCases are perftest's programs over connections.
+// connectionCases returns the cases with perftest's programs over connections.
 func connectionCases() (cases []testCase) {
 	add := func(p perftest) { cases = append(cases, testCase{name: p.name(), xdp: p.trains, run: p.run}) }
 	for _, p := range []perftest{
@@ -32,7 +32,7 @@ func connectionCases() (cases []testCase) {
 			add(p)
 		}
 	}
-	for _, p := range []perftest{ // not of 8 bytes, which tshark takes for RPC over RDMA
+	for _, p := range []perftest{ // not 8 bytes, which tshark would decode as RPC over RDMA
 		{service: "RC", op: "send", size: 64, count: 100, ipv6: true},
 		{service: "RC", op: "write", size: 64, count: 100, ipv6: true},
 		{service: "RC", op: "read", size: 64, count: 100, ipv6: true},
@@ -48,7 +48,7 @@ func connectionCases() (cases []testCase) {
 		p.client = true
 		add(p)
 	}
-	for _, client := range []bool{true, false} { // roced requests it in parts
+	for _, client := range []bool{true, false} { // roced splits such a READ into several requests
 		p := perftest{service: "RC", op: "read", size: 1 << 20, count: 5, client: client}
 		cases = append(cases, testCase{name: p.name() + ", a mebibyte", run: p.run})
 	}
@@ -63,7 +63,7 @@ func connectionCases() (cases []testCase) {
 
 func (p perftest) atomic() bool { return p.op == "atomic" || p.op == "swap" }
 
-// theirConnections are the flags of the peer's program. That of atomics has no size.
+// theirConnections returns the flags of the peer's program. Those of atomics have no size.
 func (p perftest) theirConnections() string {
 	line := fmt.Sprintf(" -c %s -m %d", p.service, cmp.Or(p.mtu, 1024))
 	if !p.atomic() {
@@ -75,28 +75,28 @@ func (p perftest) theirConnections() string {
 	return line
 }
 
-// ourConnections are the flags of roced perf.
+// ourConnections returns the flags of roced perf.
 func (p perftest) ourConnections() []any {
 	return []any{"--" + strings.ToLower(p.service), "--op", p.op, "--qps", max(1, p.pairs), "--mtu", cmp.Or(p.mtu, 1024)}
 }
 
-// isPassive reports whether a side's program measures nothing: the server's, whose card handles reads
-// and atomics alone.
+// isPassive reports whether a side's program measures nothing. This is the case for the server of READs and atomics,
+// whose card executes them.
 func (p perftest) isPassive(server bool) bool {
 	return server && p.latency && (p.op == "read" || p.atomic())
 }
 
-// compareConnections checks roced's counts. The client of a connection counts sent messages; the
-// server received ones, or those in the client's result.
+// compareConnections checks roced's counts. The client of a connection counts sent messages, and the server received
+// ones or those in the client's result.
 func (p perftest) compareConnections(sent, received int) (detail string, err error) {
 	all := p.count * max(1, p.pairs)
 	switch {
 	case p.client && sent == all:
-		return fmt.Sprintf("%d of %d bytes, done by the peer", all, p.size), nil
+		return fmt.Sprintf("%d of %d bytes, executed by the peer", all, p.size), nil
 	case !p.client && p.op == "send" && received == all:
 		return fmt.Sprintf("%d of %d bytes arrived", all, p.size), nil
 	case !p.client && p.op != "send" && sent == all:
 		return fmt.Sprintf("%d of %d bytes, as reported by the peer", all, p.size), nil
 	}
-	return "", fmt.Errorf("roced perf reports %d sent and %d received, not %d", sent, received, all)
+	return "", fmt.Errorf("roced perf reports %d sent and %d received, want %d", sent, received, all)
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// pingpong is roced ping at one end and ibv_ud_pingpong, ibv_rc_pingpong, ibv_uc_pingpong or
-// ibv_srq_pingpong, unmodified, at the other, which check every byte. Its TCP is IPv4 only: the GID
-// selects the IP version of the messages.
+// pingpong is a case with roced ping at one end and an unmodified ibv_ud_pingpong, ibv_rc_pingpong, ibv_uc_pingpong or
+// ibv_srq_pingpong at the other. They compare every byte. Their TCP is IPv4 only. The GID selects the IP version of the
+// messages.
 type pingpong struct {
-	over   string // rc, uc or srq: a connection; else datagrams
-	mtu    int    // of the connection's path; 0: 1024
+	over   string // rc, uc or srq for a connection, or empty for datagrams
+	mtu    int    // path MTU of the connection; 0 means 1024
 	size   int
 	count  int
 	ipv6   bool
-	client bool // roced is
+	client bool // roced is the client
 }
 
 func pingpongCases() (cases []testCase) {
@@ -58,7 +58,7 @@ func pingpongCases() (cases []testCase) {
 	)
 }
 
-// name is that of a case with a connection.
+// name returns the name of a case with a connection.
 func (p pingpong) name() string {
 	role := "the server"
 	if !p.client {
@@ -67,7 +67,7 @@ func (p pingpong) name() string {
 	return strings.Join([]string{"ping", p.program() + " " + role, family(p.ipv6)}, ", ")
 }
 
-// program is the peer's.
+// program returns the name of the peer's program.
 func (p pingpong) program() string { return "ibv_" + cmp.Or(p.over, "ud") + "_pingpong" }
 
 func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error) {
@@ -81,7 +81,7 @@ func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error
 	}
 	theirs := fmt.Sprintf("%s -g %d -s %d -n %d", p.program(), gid, p.size, p.count)
 	ours := []any{"--size", p.size, "--count", p.count}
-	if p.over != "srq" { // that program compares nothing, and sends zeros
+	if p.over != "srq" { // ibv_srq_pingpong compares nothing, and sends zeros
 		theirs += " -c"
 		ours = append(ours, "--check")
 	}
@@ -102,20 +102,20 @@ func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error
 	if p.client {
 		ours = append(ours, "--gid-index", own)
 	}
-	said, _, err := l.converse(ctx, p.client, "ping", ours, theirs)
+	said, _, err := l.runBoth(ctx, p.client, "ping", ours, theirs)
 	if err != nil {
 		return "", err
 	}
 	if !strings.Contains(said, fmt.Sprintf("%d iters in ", p.count)) {
-		return "", fmt.Errorf("roced ping wrote:\n%s", tail(said))
+		return "", fmt.Errorf("unexpected output of roced ping:\n%s", tail(said))
 	}
 	return fmt.Sprintf("%d messages of %d bytes each way", p.count, p.size), nil
 }
 
-// tcpPort is where ibv_ud_pingpong and perftest listen.
+// tcpPort is the TCP port of ibv_ud_pingpong and perftest.
 const tcpPort = 18515
 
-// hostGID is the line of roced's GID table that has its address.
+// hostGID returns the GID index of the host's address.
 func (l *testbed) hostGID(ctx context.Context, ipv6 bool) (index int, err error) {
 	said, err := l.start(ctx, "show", "gid", "-d", "eth0", "--json").Wait()
 	var table []struct {
@@ -133,7 +133,7 @@ func (l *testbed) hostGID(ctx context.Context, ipv6 bool) (index int, err error)
 	return 0, fmt.Errorf("%v is not in roced's GID table (%v):\n%s", ends(ipv6).host, err, said)
 }
 
-// peerGID is the line of the peer's GID table that has its address.
+// peerGID returns the GID index of the peer's address.
 func (l *testbed) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
 	said, err := l.peer.Run(ctx, "grep -H . /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null")
 	for line := range strings.Lines(said) {
@@ -145,9 +145,9 @@ func (l *testbed) peerGID(ctx context.Context, ipv6 bool) (index int, err error)
 	return 0, fmt.Errorf("%v is not in the peer's GID table (%v):\n%s", ends(ipv6).peer, err, said)
 }
 
-// converse runs one of roced's commands and one of the peer's, of which one is the server and the
-// client is given its IPv4 address.
-func (l *testbed) converse(ctx context.Context, client bool, command string, ours []any, theirs string) (said, peerSaid string, err error) {
+// runBoth runs a roced command and a command of the peer, one of which is the server. It passes the server's IPv4
+// address to the client.
+func (l *testbed) runBoth(ctx context.Context, client bool, command string, ours []any, theirs string) (said, peerSaid string, err error) {
 	if client {
 		server := l.peer.Start(ctx, theirs)
 		if err := l.awaitListening(ctx, server); err != nil {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// refusal is one of rdma_cm's programs, unmodified, that the peer runs against a card without
-// programs: it must be rejected at once.
+// refusal is an unmodified program of rdma_cm that the peer runs against a card without listeners. It must be rejected
+// immediately.
 type refusal struct {
-	program string // with its arguments before the address
+	program string // with the arguments before the address
 	ipv6    bool
 	says    string
 }
@@ -38,7 +38,7 @@ func (r refusal) run(ctx context.Context, l *testbed) (detail string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	out, _ := l.peer.Run(ctx, r.command(ends(r.ipv6).host)) // it must fail
+	out, _ := l.peer.Run(ctx, r.command(ends(r.ipv6).host)) // the program must fail
 	if !strings.Contains(out, r.says) {
 		return "", fmt.Errorf("output of the peer's %s:\n%s", r.program, tail(out))
 	}
@@ -50,9 +50,9 @@ func (r refusal) run(ctx context.Context, l *testbed) (detail string, err error)
 		return "", err
 	}
 	if len(packets) != 2 {
-		return "", fmt.Errorf("%d packets, where a request and its answer were to be", len(packets))
+		return "", fmt.Errorf("got %d packets, want a request and its rejection", len(packets))
 	}
-	return "refused at the first try", nil
+	return "rejected after one request", nil
 }
 
 func (r refusal) command(host netip.Addr) string { return fmt.Sprintf("%s %v 2>&1", r.program, host) }

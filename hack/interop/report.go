@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// report prints a line a case, and knows at the end how many failed.
+// report prints a line per case, and counts the results.
 type report struct {
-	passed, failed, leftOut int
+	passed, failed, skipped int
 }
 
 func (r *report) heading(text string) { fmt.Printf("\n%s\n", text) }
@@ -26,7 +26,7 @@ func (r *report) line(name, detail string, err error) {
 	fmt.Printf("ok    %-44s %s\n", name, detail)
 }
 
-// reason is an error's text, indented, without the ends of long lines.
+// reason returns an error's text, indented and with truncated lines.
 func reason(err error) string {
 	const width = 200
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
@@ -36,9 +36,9 @@ func reason(err error) string {
 	return strings.Join(lines, "\n        ")
 }
 
-// leaveOut prints the reason why cases cannot run here.
-func (r *report) leaveOut(cases int, why string) {
-	r.leftOut += cases
+// skip prints the reason why cases cannot run.
+func (r *report) skip(cases int, why string) {
+	r.skipped += cases
 	fmt.Printf("\nnot run: %d cases: %s\n", cases, why)
 }
 
@@ -46,7 +46,7 @@ func (r *report) end() error {
 	if r.passed+r.failed == 0 {
 		return errors.New("no case ran; -list shows their names")
 	}
-	fmt.Printf("\n%s\n\n%d passed, %d failed, %d not run\n", tsharkNotes, r.passed, r.failed, r.leftOut)
+	fmt.Printf("\n%s\n\n%d passed, %d failed, %d not run\n", tsharkNotes, r.passed, r.failed, r.skipped)
 	if r.failed > 0 {
 		return fmt.Errorf("%d cases failed", r.failed)
 	}

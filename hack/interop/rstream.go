@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newRstream is rstream, which exchanges transfers of a length over an rsocket, and compares every byte (-T v).
-// Before them each side sends one of 16 bytes.
+// newRstream returns rstream, which exchanges transfers of a length over an rsocket, and compares every byte (-T v).
+// First each side sends a transfer of 16 bytes.
 func newRstream(size, mtu int) idProgram {
 	const rounds, transfers, hello = 20, 4, 16
 	arguments := fmt.Sprintf("-S %d -C %d -I %d -T v 2>&1", size, transfers, rounds)
@@ -35,29 +35,29 @@ func newRstream(size, mtu int) idProgram {
 	}
 	return idProgram{
 		port: 7471, server: "rstream -b %v " + arguments, client: "rstream -s %v " + arguments, mtu: mtu, private: (*idEnd).rsocketData,
-		serve: func(ctx context.Context, e *idEnd) error {
-			return exchange(ctx, e, (*rsocket).takeCount, (*rsocket).giveCount)
+		asServer: func(ctx context.Context, e *idEnd) error {
+			return exchange(ctx, e, (*rsocket).receiveCount, (*rsocket).sendCount)
 		},
-		ask: func(ctx context.Context, e *idEnd) error {
-			return exchange(ctx, e, (*rsocket).giveCount, (*rsocket).takeCount)
+		asClient: func(ctx context.Context, e *idEnd) error {
+			return exchange(ctx, e, (*rsocket).sendCount, (*rsocket).receiveCount)
 		},
 		shows: fmt.Sprintf("%d transfers each way of %d bytes", rounds*transfers, size),
 	}
 }
 
-// rsocket is a stream of bytes over a connection, as in librdmacm's rsockets. Bytes are sent by RDMA WRITEs into a
-// half of the other side's buffer. Their immediate data contains the type and length of a message. The other side
-// announces its halves in turn, by writing their addresses into one of two targets.
+// rsocket is a byte stream over a connection, as in librdmacm's rsockets. Bytes are sent by RDMA WRITEs to a half of
+// the other side's buffer. Their immediate data contains the type and length of a message. The other side announces its
+// halves alternately, by writing their addresses to one of two targets.
 type rsocket struct {
 	*idEnd
-	target, given     int    // the target in use; the one of the peer's that is written next
-	targets           uint64 // where the peer's are
+	target, announced int    // own target in use; the peer's target that is written next
+	targets           uint64 // address of the peer's targets
 	key               verbs.RKey
 	sent, allowed     uint16 // messages
-	taken, granted    uint16 // messages of the peer's
+	taken, granted    uint16 // messages of the peer
 	unread, free      int    // bytes of the buffer
-	place, freePlace  int    // in it
-	counted, expected byte   // what verified bytes go on with
+	place, freePlace  int    // offsets in the buffer
+	counted, expected byte   // next verified byte to send and to receive
 }
 
 // Offsets in the end's region.
@@ -70,19 +70,19 @@ const (
 	targetCount   = 2
 
 	rsocketVersion = 1
-	rsocketCredits = maxConnected - 4 // the peer's messages of control take receives too
+	rsocketCredits = maxConnected - 4 // the peer's control messages consume receives too
 )
 
-// The kinds of messages, in the upper three bits of the immediate data.
+// Types of messages, in the upper three bits of the immediate data.
 const (
 	messageData    = 0
-	messageTarget  = 4 // and how many messages are allowed
+	messageTarget  = 4 // contains the number of allowed messages
 	messageControl = 7
 	messageBits    = 29
 )
 
-// rsocketData returns the private data that the two sides exchange when they connect: version, flags (0:
-// little-endian targets), messages allowed, 4 bytes, the address of the targets, and the first target.
+// rsocketData returns the private data of the connection: version, flags (0 for little-endian targets), allowed
+// messages, 4 bytes of 0, the address of the targets, and the first target.
 func (e *idEnd) rsocketData() []byte {
 	b := binary.BigEndian.AppendUint16([]byte{rsocketVersion, 0}, rsocketCredits)
 	b = append(b, 0, 0, 0, 0)
@@ -97,12 +97,12 @@ func (e *idEnd) rsocketData() []byte {
 
 // rsocket starts a stream with the peer's private data.
 func (e *idEnd) rsocket() (*rsocket, error) {
-	const told = 8 + 2*targetLen
+	const minLength = 8 + 2*targetLen
 	b := e.conn.RemotePrivateData()
-	if len(b) < told || b[0] != rsocketVersion {
-		return nil, fmt.Errorf("the peer's private data are no rsocket's: %x: %w", b, unix.EBADMSG)
+	if len(b) < minLength || b[0] != rsocketVersion {
+		return nil, fmt.Errorf("the peer's private data is not that of an rsocket: %x: %w", b, unix.EBADMSG)
 	}
-	s := &rsocket{idEnd: e, given: 1, free: rsocketHalf, freePlace: rsocketHalf, allowed: binary.BigEndian.Uint16(b[2:])}
+	s := &rsocket{idEnd: e, announced: 1, free: rsocketHalf, freePlace: rsocketHalf, allowed: binary.BigEndian.Uint16(b[2:])}
 	s.targets, s.key = binary.BigEndian.Uint64(b[8:]), verbs.RKey(binary.BigEndian.Uint32(b[16:]))
 	s.setTarget(0, binary.BigEndian.Uint64(b[24:]), binary.BigEndian.Uint32(b[32:]), binary.BigEndian.Uint32(b[36:]))
 	return s, nil
@@ -118,13 +118,13 @@ func putTarget(b []byte, addr uint64, key, length uint32) {
 	binary.LittleEndian.PutUint32(b[12:], length)
 }
 
-// giveCount sends bytes that count on from those before.
-func (s *rsocket) giveCount(ctx context.Context, length int) error {
+// sendCount sends bytes that continue the counting of the earlier ones.
+func (s *rsocket) sendCount(ctx context.Context, length int) error {
 	for length > 0 {
 		entry := s.region.Bytes()[targetsPlace+s.target*targetLen:]
 		room := binary.LittleEndian.Uint32(entry[12:])
 		if room == 0 || s.sent == s.allowed {
-			if err := s.take(ctx); err != nil {
+			if err := s.receiveMessage(ctx); err != nil {
 				return err
 			}
 			continue
@@ -147,24 +147,24 @@ func (s *rsocket) giveCount(ctx context.Context, length int) error {
 	return nil
 }
 
-// isLast reports whether a message was sent, or was the last of a transfer whose peer has closed the connection
-// instead of acknowledging it: a peer that has all data closes at once, and its ACK may be lost. The peer reports
-// whether it has all data, and a following transfer would fail.
+// isLast reports whether a message was sent, or was the last one of a transfer whose peer closed the connection before
+// the ACK arrived: a peer that has all data closes immediately, and its ACK can be lost. The peer reports missing data,
+// and a later transfer would fail.
 func isLast(err error, left int) bool {
 	return err == nil || left == 0 && errors.Is(err, rc.ErrDisconnected)
 }
 
 // write sends a message with the data at sourcePlace.
-func (s *rsocket) write(ctx context.Context, says uint32, length int, addr uint64, key verbs.RKey) error {
+func (s *rsocket) write(ctx context.Context, imm uint32, length int, addr uint64, key verbs.RKey) error {
 	there := rc.RemoteRegion{Addr: addr, Length: uint32(length), Key: key}
-	return s.conn.Do(ctx, rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Imm: says, Region: s.region, Offset: sourcePlace, Length: length, Remote: there})
+	return s.conn.Do(ctx, rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Imm: imm, Region: s.region, Offset: sourcePlace, Length: length, Remote: there})
 }
 
-// takeCount receives bytes, and compares them.
-func (s *rsocket) takeCount(ctx context.Context, length int) error {
+// receiveCount receives bytes and compares them.
+func (s *rsocket) receiveCount(ctx context.Context, length int) error {
 	for length > 0 {
 		if s.unread == 0 {
-			if err := s.take(ctx); err != nil {
+			if err := s.receiveMessage(ctx); err != nil {
 				return err
 			}
 			continue
@@ -172,7 +172,7 @@ func (s *rsocket) takeCount(ctx context.Context, length int) error {
 		n := min(length, s.unread, rsocketBuffer-s.place)
 		for i, got := range s.region.Bytes()[s.place:][:n] {
 			if got != s.expected {
-				return fmt.Errorf("byte %d of %d is %#x, not %#x", i, n, got, s.expected)
+				return fmt.Errorf("byte %d of %d: got %#x, want %#x", i, n, got, s.expected)
 			}
 			s.expected++
 		}
@@ -185,8 +185,8 @@ func (s *rsocket) takeCount(ctx context.Context, length int) error {
 	return nil
 }
 
-// take takes a message of the peer's.
-func (s *rsocket) take(ctx context.Context) error {
+// receiveMessage receives a message of the peer.
+func (s *rsocket) receiveMessage(ctx context.Context) error {
 	m, err := s.conn.Recv(ctx)
 	if err != nil {
 		return err
@@ -199,27 +199,27 @@ func (s *rsocket) take(ctx context.Context) error {
 	case messageTarget:
 		s.allowed = uint16(data)
 	case messageControl:
-		return fmt.Errorf("the peer ends the stream (%d): %w", data, unix.EPIPE)
+		return fmt.Errorf("the peer closed the stream (%d): %w", data, unix.EPIPE)
 	default:
-		return fmt.Errorf("a message %#x: %w", m.Imm, unix.EBADMSG)
+		return fmt.Errorf("unknown message %#x: %w", m.Imm, unix.EBADMSG)
 	}
 	return nil
 }
 
-// grant gives the peer a half of the buffer that is free, or more messages, when it is time for it.
+// grant announces a free half of the buffer, or more allowed messages, when enough have been used.
 func (s *rsocket) grant(ctx context.Context) error {
 	half := s.free >= rsocketHalf
 	if !half && s.taken-s.granted < rsocketCredits/2 {
 		return nil
 	}
 	s.granted = s.taken
-	says := uint32(messageTarget)<<messageBits | uint32(s.taken+rsocketCredits)
+	imm := uint32(messageTarget)<<messageBits | uint32(s.taken+rsocketCredits)
 	if !half {
-		return s.write(ctx, says, 0, 0, 0)
+		return s.write(ctx, imm, 0, 0, 0)
 	}
 	own := s.region.Remote()
 	putTarget(s.region.Bytes()[sourcePlace:], own.Addr+uint64(s.freePlace), uint32(own.Key), rsocketHalf)
-	to := s.targets + uint64(s.given*targetLen)
-	s.free, s.freePlace, s.given = s.free-rsocketHalf, (s.freePlace+rsocketHalf)%rsocketBuffer, (s.given+1)%targetCount
-	return s.write(ctx, says, targetLen, to, s.key)
+	to := s.targets + uint64(s.announced*targetLen)
+	s.free, s.freePlace, s.announced = s.free-rsocketHalf, (s.freePlace+rsocketHalf)%rsocketBuffer, (s.announced+1)%targetCount
+	return s.write(ctx, imm, targetLen, to, s.key)
 }

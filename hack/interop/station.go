@@ -15,16 +15,16 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// testQKey is what both sides use if a case does not say otherwise.
+// testQKey is the default Q_Key of both sides.
 const testQKey verbs.QKey = 0x11111111
 
 // Buffers of a station.
 const (
 	stationDepth  = 64
-	stationBuffer = 8192 // bytes
+	stationBuffer = 8192 // length in bytes
 )
 
-// station is a card on the host's interface with a queue pair that is ready.
+// station is a card on the host's interface with a queue pair in RTS.
 type station struct {
 	*verbs.Context
 	card  *hca.Card
@@ -50,7 +50,7 @@ func (l *testbed) newStation(options ...hca.Option) (s *station, err error) {
 	return s, nil
 }
 
-// sending are the options for a way to the network, and a mode of sending.
+// sending returns the options for the network and a send mode.
 func (l *testbed) sending(mode hca.SendMode) []hca.Option {
 	if l.network == hca.NetworkUDP {
 		return []hca.Option{hca.WithNetwork(l.network)}
@@ -78,7 +78,7 @@ func (s *station) open() (err error) {
 	return s.qp.Activate(testQKey)
 }
 
-// postRecvs posts n receives of a length in bytes, the 40 of the GRH among them.
+// postRecvs posts n receives of a length in bytes, including 40 for the GRH.
 func (s *station) postRecvs(n, length int) error {
 	for range n {
 		wr := verbs.RecvWR{ID: uint64(s.posts), SGList: []verbs.SGE{s.mr.SGE(s.posts%stationDepth*stationBuffer, length)}}
@@ -90,7 +90,7 @@ func (s *station) postRecvs(n, length int) error {
 	return nil
 }
 
-// message is a datagram as it arrived.
+// message is a received datagram.
 type message struct {
 	data   []byte
 	imm    uint32
@@ -105,7 +105,7 @@ func (s *station) receive(ctx context.Context, n int) (got []message, err error)
 		wcs := make([]verbs.WC, n-len(got))
 		count, err := s.cq.Wait(ctx, wcs)
 		if err != nil {
-			return got, fmt.Errorf("%d of %d messages came: %w", len(got), n, err)
+			return got, fmt.Errorf("%d of %d messages arrived: %w", len(got), n, err)
 		}
 		for i := range wcs[:count] {
 			if err := wcs[i].Err(); err != nil {
@@ -122,7 +122,7 @@ func (s *station) message(wc *verbs.WC) message {
 	return message{slices.Clone(data), wc.ImmData, wc.Flags&verbs.WCWithImm != 0, wc.SrcQP, slices.Clone(grh)}
 }
 
-// send sends one message and waits until it is sent.
+// send sends one message and waits for its completion.
 func (s *station) send(ctx context.Context, wr verbs.SendWR, data []byte) error {
 	const buffer = stationDepth * stationBuffer
 	copy(s.mr.Bytes()[buffer:], data)
@@ -138,7 +138,7 @@ func (s *station) send(ctx context.Context, wr verbs.SendWR, data []byte) error 
 	return wcs[0].Err()
 }
 
-// address makes a handle to send to an address from the host's own of that family.
+// address creates an address handle, with the host's address of the same family as the source.
 func (s *station) address(to netip.Addr, route verbs.GlobalRoute) (ah *verbs.AH, err error) {
 	if route.SGIDIndex, err = s.gidIndex(ends(to.Is6()).host); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (s *station) address(to netip.Addr, route verbs.GlobalRoute) (ah *verbs.AH,
 	return s.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: route})
 }
 
-// gidIndex is the line of the GID table that has an address.
+// gidIndex returns the GID index of an address.
 func (s *station) gidIndex(address netip.Addr) (int, error) {
 	entries, err := s.QueryGIDTable(1)
 	for _, entry := range entries {
@@ -158,7 +158,7 @@ func (s *station) gidIndex(address netip.Addr) (int, error) {
 	return 0, fmt.Errorf("%v is not in roced's GID table (%w)", address, err)
 }
 
-// dropError returns an error that lists the card's drops, to explain a missing message.
+// dropError returns an error with the card's drop counters, to explain a missing message.
 func (s *station) dropError() error {
 	drops, err := s.drops()
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *station) dropError() error {
 	return fmt.Errorf("dropped: %v", drops)
 }
 
-// drops is the packets that the card dropped, by reason.
+// drops returns the numbers of packets that the card dropped, by reason.
 func (s *station) drops() (map[string]uint64, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {

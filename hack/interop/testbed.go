@@ -20,16 +20,16 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// labPrefix begins the names of the lab's namespaces.
+// labPrefix is the prefix of the lab's namespaces.
 const labPrefix = "interop"
 
-// The MTUs of the link, for RDMA MTUs of 1024 and 4096 bytes.
+// MTUs of the link for RDMA MTUs of 1024 and 4096 bytes.
 const (
 	standardMTU = 1500
 	jumboMTU    = 9000
 )
 
-// The two ends of the wire.
+// Addresses of the two ends.
 var (
 	hostIPv4 = netip.MustParseAddr("10.98.0.1")
 	hostIPv6 = netip.MustParseAddr("fd98::1")
@@ -37,7 +37,7 @@ var (
 	peerIPv6 = netip.MustParseAddr("fd98::2")
 )
 
-// pair is the addresses of the two ends.
+// pair contains an address of each end.
 type pair struct{ host, peer netip.Addr }
 
 func ends(ipv6 bool) pair {
@@ -47,41 +47,41 @@ func ends(ipv6 bool) pair {
 	return pair{hostIPv4, peerIPv4}
 }
 
-// hostAddresses are the host's, with their networks.
+// hostAddresses contains the host's addresses with prefix lengths.
 var hostAddresses = []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"}
 
-// testbed is the host, the switch and the peer.
+// testbed contains the host, the switch and the peer.
 type testbed struct {
-	host           *lab.Namespace // nil: it is a machine
-	machine        *vm.VM         // nil: it is a namespace
-	machineRelease string         // of its kernel
+	host           *lab.Namespace // nil if the host is a machine
+	machine        *vm.VM         // nil if the host is a namespace
+	machineRelease string         // kernel release of the machine
 	bridge         *lab.Bridge
 	peer           *vm.VM
-	wire           *lab.BadWire   // nil: the host is at the bridge
-	middle         *lab.Namespace // where it is
-	spreading      io.Closer      // nil: all packets come to one queue of the host's
-	hostPort       string         // of the bridge
+	wire           *lab.BadWire   // nil if the host is connected to the bridge directly
+	middle         *lab.Namespace // namespace of wire
+	spreading      io.Closer      // nil if all packets arrive in one queue of the host
+	hostPort       string         // port of the bridge
 	peerPort       string
-	kernel         string // the peer's release
+	kernel         string // kernel release of the peer
 	bedKind
 
-	captures string // the folder for pcap files
-	// Of the case that runs, and, when its recording has ended, the frames.
+	captures string // folder for pcap files
+	// The recorders of the running case and, after stopCapture, the frames.
 	hostRecorder, peerRecorder *capture.Recorder
-	hostFrames, peerFrames     []capture.Recorded // with each train as the packets that it stands for
-	hostTrains, peerTrains     int                // how many they were
+	hostFrames, peerFrames     []capture.Recorded // trains are replaced by their packets
+	hostTrains, peerTrains     int                // numbers of trains
 
-	roced   string       // the binary
-	network hca.Network  // of roced
-	send    hca.SendMode // likewise, if a case has no other
-	workers int          // of each of its cards, and how many queues the host's interface has
+	roced   string       // path of the binary
+	network hca.Network  // network of roced
+	send    hca.SendMode // send mode of roced, unless a case sets one
+	workers int          // workers of roced's card, and queues of the host's interface
 }
 
-// bedKind describes a testbed.
+// bedKind contains the properties of a testbed.
 type bedKind struct {
 	mtu int
-	uso bool // the peer's kernel gets trains, and cuts them
-	bad bool // packets are lost, repeated and delayed between the host and the bridge
+	uso bool // the peer's kernel receives trains and segments them
+	bad bool // packets are lost, duplicated and delayed between the host and the bridge
 }
 
 // bedKinds lists all kinds.
@@ -90,9 +90,9 @@ var bedKinds = []bedKind{{mtu: standardMTU}, {mtu: jumboMTU}, {mtu: standardMTU,
 func (k bedKind) String() string {
 	switch {
 	case k.bad:
-		return fmt.Sprintf("link MTU %d, over a bad wire", k.mtu)
+		return fmt.Sprintf("link MTU %d, lossy wire", k.mtu)
 	case k.uso:
-		return fmt.Sprintf("link MTU %d, the peer takes trains (USO)", k.mtu)
+		return fmt.Sprintf("link MTU %d, the peer receives trains (USO)", k.mtu)
 	}
 	return fmt.Sprintf("link MTU %d", k.mtu)
 }
@@ -130,7 +130,7 @@ func (l *testbed) open(ctx context.Context, image string, o options) (err error)
 	return err
 }
 
-// openHost makes the host, and joins it to the bridge.
+// openHost creates the host, and connects it to the bridge.
 func (l *testbed) openHost() (err error) {
 	if l.host, err = lab.New(labPrefix + "-host"); err != nil {
 		return err
@@ -146,10 +146,11 @@ func (l *testbed) openHost() (err error) {
 	return nil
 }
 
-// badWire loses, repeats and reorders packets. It does not damage them, since the judges would report that.
+// badWire loses, duplicates and reorders packets. It does not corrupt them, since that would fail the checks of the
+// capture.
 var badWire = lab.Impairment{Loss: 0.01, Duplication: 0.02, Delay: 0.01, DelayTime: 200 * time.Microsecond}
 
-// openWire joins the host to the bridge.
+// openWire connects the host to the bridge, directly or through badWire.
 func (l *testbed) openWire() (err error) {
 	options := []lab.VethOption{lab.WithMTU(l.mtu), lab.WithQueues(l.workers)}
 	if !l.bad {
@@ -174,21 +175,21 @@ func (l *testbed) openWire() (err error) {
 		return err
 	}
 	seed := rand.Uint64()
-	fmt.Printf("\nthe seed of the bad wire is %d\n", seed)
+	fmt.Printf("\nthe seed of the lossy wire is %d\n", seed)
 	l.wire, err = lab.NewBadWire(l.middle, "a", "b", seed, badWire)
 	return err
 }
 
-// spread returns the number of packets in each of roced's queues, and fails if one had none.
+// spread returns the number of packets in each of roced's queues, or an error if a queue had none.
 func (l *testbed) spread() (detail string, err error) {
 	packets, err := l.host.ArrivedByQueue("eth0")
 	if err == nil && (len(packets) != l.workers || slices.Contains(packets, 0)) {
-		err = fmt.Errorf("packets by queue: %d, not one for each of %d workers", packets, l.workers)
+		err = fmt.Errorf("packets by queue: %d, want packets for each of %d workers", packets, l.workers)
 	}
-	return fmt.Sprintf("%d packets, by queue", packets), err
+	return fmt.Sprintf("packets by queue: %d", packets), err
 }
 
-// Close ends the peer and removes the namespaces.
+// Close stops the machines and removes the namespaces.
 func (l *testbed) Close() (err error) {
 	for _, machine := range []*vm.VM{l.peer, l.machine} {
 		if machine != nil {

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datagrams is a case of datagrams one way, with every byte of each compared.
+// datagrams is a case with datagrams in one direction. All bytes are compared.
 type datagrams struct {
 	sizes   []int
 	imm     bool
 	route   verbs.GlobalRoute // traffic class, flow label and hop limit
-	label   bool              // the flow label is the kernel's
+	label   bool              // the kernel sets the flow label
 	ipv6    bool
 	toPeer  bool
 	linkMTU int
 }
 
-// The sizes around every edge that there is: none, the padding, one buffer, the MTU.
+// Message sizes at the boundaries: 0, the padding, a packet buffer, the MTU.
 var (
 	standardSizes = []int{0, 1, 3, 4, 63, 64, 1023, 1024}
 	jumboSizes    = []int{0, 1, 3, 4, 63, 64, 1023, 1024, 1025, 2047, 2048, 2049, 3000, 4095, 4096}
 )
 
-// marked is a route that no default has. The class holds a DSCP and an ECN mark.
+// marked is a route without default values. The traffic class contains a DSCP and an ECN mark.
 var marked = verbs.GlobalRoute{TrafficClass: 0x6a, FlowLabel: 0x12345, HopLimit: 7}
 
 func udCases() (cases []testCase) {
@@ -87,7 +87,7 @@ func family(ipv6 bool) string {
 	return "IPv4"
 }
 
-// payload is what image/guest/ud sends as message k.
+// payload returns message k of image/guest/ud.
 func payload(k, size int) []byte {
 	data := make([]byte, size)
 	for i := range data {
@@ -96,10 +96,10 @@ func payload(k, size int) []byte {
 	return data
 }
 
-// immediate is the immediate data of message k.
+// immediate returns the immediate data of message k.
 func immediate(k int) uint32 { return 0xdeadbe00 + uint32(k) }
 
-// send sends to the peer, which tells what it got.
+// send sends to the peer, and compares the messages that it prints.
 func (d datagrams) send(ctx context.Context, l *testbed) (detail string, err error) {
 	d.label = l.network == hca.NetworkUDP
 	peer := ends(d.ipv6).peer
@@ -136,8 +136,7 @@ func (d datagrams) send(ctx context.Context, l *testbed) (detail string, err err
 	return d.compare(got, s.qp.Number())
 }
 
-// receiver starts a receiver of n messages on the peer's address, with further options, and
-// returns when it has posted its receives.
+// receiver starts a receiver of n messages at an address of the peer, and returns when it has posted its receives.
 func (l *testbed) receiver(ctx context.Context, n int, own netip.Addr, options string) (*job.Job, verbs.QPN, error) {
 	receiver := l.peer.Start(ctx, fmt.Sprintf("ud recv -n %d -g %v %s", n, own, options))
 	said, err := receiver.Saying(ctx, "\n")
@@ -151,7 +150,7 @@ func (l *testbed) receiver(ctx context.Context, n int, own netip.Addr, options s
 	return receiver, qpn, nil
 }
 
-// parseMessages parses the messages that image/guest/ud has received and printed.
+// parseMessages parses the output of image/guest/ud with the received messages.
 func parseMessages(said string) (got []message, err error) {
 	for line := range strings.Lines(said) {
 		if !strings.HasPrefix(line, "got ") {
@@ -195,7 +194,7 @@ func parseMessage(line string) (m message, err error) {
 	return m, nil
 }
 
-// fromPeer has the peer send.
+// fromPeer sends from the peer, and compares the messages that roced receives.
 func (d datagrams) fromPeer(ctx context.Context, l *testbed) (detail string, err error) {
 	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
 	s, err := l.newStation()
@@ -230,7 +229,7 @@ func (d datagrams) fromPeer(ctx context.Context, l *testbed) (detail string, err
 	return d.compare(got, qpn)
 }
 
-// compare compares received messages with the sent ones, in either direction.
+// compare compares received messages with the sent ones.
 func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err error) {
 	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
 	from, to := peer, host
@@ -238,7 +237,7 @@ func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err 
 		from, to = host, peer
 	}
 	if len(got) != len(d.sizes) {
-		return "", fmt.Errorf("%d of %d messages came", len(got), len(d.sizes))
+		return "", fmt.Errorf("%d of %d messages arrived", len(got), len(d.sizes))
 	}
 	for k, m := range got {
 		var wantImm uint32
@@ -247,13 +246,13 @@ func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err 
 		}
 		switch want := payload(k, d.sizes[k]); {
 		case !bytes.Equal(m.data, want):
-			err = fmt.Errorf("%x arrived, %x was sent", m.data, want)
+			err = fmt.Errorf("got %x, want %x", m.data, want)
 		case m.hasImm != d.imm || m.imm != wantImm:
-			err = fmt.Errorf("immediate data %08x (%v), %08x (%v) was sent", m.imm, m.hasImm, wantImm, d.imm)
+			err = fmt.Errorf("got immediate data %08x (%v), want %08x (%v)", m.imm, m.hasImm, wantImm, d.imm)
 		case m.source != source:
-			err = fmt.Errorf("from QP %v, was sent by %v", m.source, source)
+			err = fmt.Errorf("got source QP %v, want %v", m.source, source)
 		case m.grh.SGID() != wire.GIDFromAddr(from) || m.grh.DGID() != wire.GIDFromAddr(to):
-			err = fmt.Errorf("from %v to %v, was sent from %v to %v", m.grh.SGID(), m.grh.DGID(), from, to)
+			err = fmt.Errorf("got addresses %v to %v, want %v to %v", m.grh.SGID(), m.grh.DGID(), from, to)
 		default:
 			err = d.compareRoute(m.grh)
 		}
@@ -265,22 +264,22 @@ func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err 
 	return sizes + " bytes", nil
 }
 
-// compareRoute checks the header fields that the case set.
+// compareRoute compares the header fields that the case sets.
 func (d datagrams) compareRoute(grh verbs.GRH) error {
 	if d.route == (verbs.GlobalRoute{}) {
 		return nil
 	}
 	if grh.TrafficClass() != d.route.TrafficClass {
-		return fmt.Errorf("class %#x, %#x was sent", grh.TrafficClass(), d.route.TrafficClass)
+		return fmt.Errorf("got traffic class %#x, want %#x", grh.TrafficClass(), d.route.TrafficClass)
 	}
-	if !d.toPeer { // Soft-RoCE sends 64 and no flow label, whatever it is asked for
+	if !d.toPeer { // Soft-RoCE always sends hop limit 64 and flow label 0
 		return nil
 	}
 	if grh.HopLimit() != d.route.HopLimit {
-		return fmt.Errorf("hop limit %d, %d was sent", grh.HopLimit(), d.route.HopLimit)
+		return fmt.Errorf("got hop limit %d, want %d", grh.HopLimit(), d.route.HopLimit)
 	}
 	if d.ipv6 && !d.label && grh.FlowLabel() != d.route.FlowLabel {
-		return fmt.Errorf("flow label %#x, %#x was sent", grh.FlowLabel(), d.route.FlowLabel)
+		return fmt.Errorf("got flow label %#x, want %#x", grh.FlowLabel(), d.route.FlowLabel)
 	}
 	return nil
 }

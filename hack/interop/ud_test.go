@@ -48,7 +48,7 @@ func FuzzParseMessages(f *testing.F) {
 	})
 }
 
-// A wrong complaint of tshark is excused only for the packets that it is known for.
+// TestExcuses checks that a false positive of tshark is accepted only for packets that are known to cause it.
 func TestExcuses(t *testing.T) {
 	const malformed, checksum = "Malformed Packet (Exception occurred)", "Illegal checksum value (0)"
 	rows := []struct {

@@ -15,12 +15,11 @@ import (
 	"github.com/roced/roced/verbs/cm"
 )
 
-// udaddy is rdma-core's program, unmodified, at the other end of a connection id: a client gets a
-// server's queue pair number, sends it messages, and receives as many. Each has its sender's QPN as
-// immediate data.
+// udaddy is a case with the unmodified udaddy of rdma-core. A client resolves the server's queue pair number, sends
+// messages to it, and receives as many. The immediate data of each message is the sender's QPN.
 type udaddy struct {
 	ipv6   bool
-	client bool // roced is
+	client bool // roced is the client
 }
 
 const (
@@ -53,9 +52,9 @@ func (u udaddy) run(ctx context.Context, l *testbed) (detail string, err error) 
 		return "", err
 	}
 	defer func() { err = errors.Join(err, channel.Close()) }()
-	play := u.serve
+	play := u.asServer
 	if u.client {
-		play = u.ask
+		play = u.asClient
 	}
 	peer, err := play(ctx, l, s, channel)
 	if err != nil {
@@ -67,8 +66,8 @@ func (u udaddy) run(ctx context.Context, l *testbed) (detail string, err error) 
 	return fmt.Sprintf("%d messages of %d bytes each way", udaddyCount, udaddySize), nil
 }
 
-// ask is the client's part.
-func (u udaddy) ask(ctx context.Context, l *testbed, s *station, channel *cm.EventChannel) (_ *job.Job, err error) {
+// asClient runs roced's side as the client.
+func (u udaddy) asClient(ctx context.Context, l *testbed, s *station, channel *cm.EventChannel) (_ *job.Job, err error) {
 	to := ends(u.ipv6).peer
 	server := l.peer.Start(ctx, fmt.Sprintf("udaddy -b %v -C %d -S %d 2>&1", to, udaddyCount, udaddySize))
 	id, answer, err := u.connect(ctx, s, channel, netip.AddrPortFrom(to, udaddyPort))
@@ -83,7 +82,7 @@ func (u udaddy) ask(ctx context.Context, l *testbed, s *station, channel *cm.Eve
 	return server, err
 }
 
-// connect retries until the peer listens, which the program does not report.
+// connect retries until the peer listens, since the program does not report when it does.
 func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChannel, to netip.AddrPort) (*cm.ID, *cm.Event, error) {
 	for {
 		id, err := channel.CreateID(cm.PortSpaceUDP, nil)
@@ -94,7 +93,7 @@ func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChanne
 		if err == nil && event.Type == cm.EventEstablished {
 			return id, event, nil
 		}
-		if err == nil && event.Status != 1 { // it exists, and rejects the request
+		if err == nil && event.Status != 1 { // not "no listener"
 			err = event.Err()
 		}
 		if err = errors.Join(err, s.end(id)); err != nil {
@@ -104,7 +103,7 @@ func (u udaddy) connect(ctx context.Context, s *station, channel *cm.EventChanne
 	}
 }
 
-// connect sends the request of an id with a queue pair; the event is that of the response.
+// connect sends the request of an id, and returns the event of the response.
 func (s *station) connect(ctx context.Context, channel *cm.EventChannel, id *cm.ID, to netip.AddrPort) (*cm.Event, error) {
 	if err := id.ResolveAddr(netip.AddrPort{}, to, 5*time.Second); err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func (s *station) connect(ctx context.Context, channel *cm.EventChannel, id *cm.
 	return channel.Get(ctx)
 }
 
-// serve is the server's part.
-func (u udaddy) serve(ctx context.Context, l *testbed, s *station, channel *cm.EventChannel) (client *job.Job, err error) {
+// asServer runs roced's side as the server.
+func (u udaddy) asServer(ctx context.Context, l *testbed, s *station, channel *cm.EventChannel) (client *job.Job, err error) {
 	id, err := channel.CreateID(cm.PortSpaceUDP, nil)
 	if err != nil {
 		return nil, err
@@ -151,7 +150,7 @@ func (u udaddy) serve(ctx context.Context, l *testbed, s *station, channel *cm.E
 	return client, s.sendNumbered(ctx, asked)
 }
 
-// begin has the station use the queue pair of an id.
+// begin creates the queue pair of an id, and makes it the station's.
 func (s *station) begin(id *cm.ID) (err error) {
 	s.qp, err = id.CreateQP(s.pd, &verbs.QPInitAttr{SendCQ: s.cq, RecvCQ: s.cq, Cap: verbs.QPCap{MaxSendWR: stationDepth, MaxRecvWR: stationDepth}})
 	if err != nil {
@@ -168,7 +167,7 @@ func (s *station) end(id *cm.ID) error {
 	return errors.Join(id.DestroyQP(), id.Close())
 }
 
-// sendNumbered sends messages to the queue pair of an event, with the sender's QPN as immediate data.
+// sendNumbered sends messages with the sender's QPN as immediate data to the queue pair of an event.
 func (s *station) sendNumbered(ctx context.Context, to *cm.Event) error {
 	ah, err := s.pd.CreateAH(ctx, &to.AH)
 	for k := 0; k < udaddyCount && err == nil; k++ {
@@ -178,7 +177,7 @@ func (s *station) sendNumbered(ctx context.Context, to *cm.Event) error {
 	return err
 }
 
-// receiveNumbered receives them, from a queue pair if it is known, and gives its number.
+// receiveNumbered receives such messages, checks their source if from is known, and returns the source QPN.
 func (s *station) receiveNumbered(ctx context.Context, from verbs.QPN) (verbs.QPN, error) {
 	got, err := s.receive(ctx, udaddyCount)
 	if err != nil {
@@ -186,7 +185,7 @@ func (s *station) receiveNumbered(ctx context.Context, from verbs.QPN) (verbs.QP
 	}
 	for _, m := range got {
 		if len(m.data) != udaddySize || m.imm != uint32(m.source) || from != 0 && m.source != from {
-			return 0, fmt.Errorf("from QP %v, where %v was to be, came %d bytes with immediate data 0x%x", m.source, from, len(m.data), m.imm)
+			return 0, fmt.Errorf("message from QP %v (want %v) of %d bytes with immediate data 0x%x", m.source, from, len(m.data), m.imm)
 		}
 	}
 	return got[0].source, nil

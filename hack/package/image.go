@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The media types of the OCI image specification, 1.0.
+// Media types of the OCI image specification 1.0.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -66,18 +66,18 @@ type imageConfig struct {
 	} `json:"history"`
 }
 
-// layout is an OCI image layout in a tar, which podman and docker load, and skopeo copies (oci-archive:).
+// layout writes an OCI image layout as a tar file, which podman and docker load, and skopeo copies (oci-archive:).
 type layout struct {
 	tar  *tar.Writer
 	when time.Time
 	have map[string]bool
 }
 
-// imageName is the name under which programs load the image. It is the one that the Makefile and deploy/ use; the version
-// is in the image's labels.
+// imageName is the name of the loaded image, which the Makefile and deploy/ use. The image's labels contain the
+// version.
 const imageName = "localhost/roced:latest"
 
-// image writes one image for all processors: the binary, the C libraries, and nothing else.
+// image writes one image for all processors, which contains only the binary and the C libraries.
 func (r *release) image() error {
 	var b bytes.Buffer
 	l := &layout{tar.NewWriter(&b), r.time, map[string]bool{}}
@@ -112,7 +112,7 @@ func (r *release) image() error {
 	return os.WriteFile(filepath.Join(r.output, fmt.Sprintf("roced_%s_image.tar", r.version)), b.Bytes(), 0o644)
 }
 
-// platform writes the image for a processor.
+// platform writes the image of a processor.
 func (l *layout) platform(j *job) (d descriptor, err error) {
 	layer, err := j.archive(append([]entry{
 		{name: "run", mode: 0o755}, {name: "run/roced", mode: 0o755}, {name: "tmp", mode: 0o1777}, {name: "usr", mode: 0o755},
@@ -156,7 +156,7 @@ func (l *layout) json(mediaType string, v any) (descriptor, error) {
 	return l.blob(mediaType, text)
 }
 
-// blob writes a blob once, by its digest.
+// blob writes a blob, unless it is already in the layout.
 func (l *layout) blob(mediaType string, content []byte) (descriptor, error) {
 	digest := digestOf(content)
 	d := descriptor{MediaType: mediaType, Digest: digest, Size: len(content)}

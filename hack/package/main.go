@@ -15,16 +15,16 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// release is what to build.
+// release describes a release to build.
 type release struct {
 	version, maintainer, output string
-	tag                         string // the binary's version; empty if the go command sets it
-	draft                       string // a folder that keeps compiled files, for a release that is not published
+	tag                         string // version of the binary; empty if the go command sets it
+	draft                       string // folder for compiled files of an unpublished release
 	time                        time.Time
-	jobs                        []*job // one a processor
+	jobs                        []*job // one per processor
 }
 
-// job is what to build for a processor.
+// job describes the build for a processor.
 type job struct {
 	*release
 	arch  string
@@ -33,11 +33,11 @@ type job struct {
 
 func main() {
 	r := &release{}
-	flag.StringVar(&r.version, "version", "", "`version` (default: the tag)")
+	flag.StringVar(&r.version, "version", "", "`version` (default: from the tag)")
 	flag.StringVar(&r.maintainer, "maintainer", "roced <roced@users.noreply.github.com>", "name and `address` of the packages' maintainer (default: an unread address)")
-	flag.StringVar(&r.output, "output", "dist", "the folder to write to")
-	arches := flag.String("arch", runtime.GOARCH, "a `list` of processors, as Go calls them")
-	formats := flag.String("formats", "deb,rpm,tar", "a `list` of deb, rpm, tar and image")
+	flag.StringVar(&r.output, "output", "dist", "folder for the output")
+	arches := flag.String("arch", runtime.GOARCH, "comma-separated `list` of processors (GOARCH)")
+	formats := flag.String("formats", "deb,rpm,tar", "comma-separated `list` of formats: deb, rpm, tar, image")
 	flag.Parse()
 	if err := r.build(strings.Split(*arches, ","), strings.Split(*formats, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "package:", err)
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// makers are the formats of one processor.
+// makers contains the functions that build the formats of one processor.
 var makers = map[string]func(*job) error{
 	"deb": func(j *job) error { return j.pack("deb") },
 	"rpm": func(j *job) error { return j.pack("rpm") },
@@ -55,7 +55,7 @@ var makers = map[string]func(*job) error{
 func (r *release) build(arches, formats []string) (err error) {
 	for _, format := range formats {
 		if makers[format] == nil && format != "image" {
-			return fmt.Errorf("there is no format %q: deb, rpm, tar, image", format)
+			return fmt.Errorf("unknown format %q, want deb, rpm, tar or image", format)
 		}
 	}
 	if err := requirements(arches); err != nil {
@@ -87,11 +87,11 @@ func (r *release) build(arches, formats []string) (err error) {
 	return r.sums()
 }
 
-// requirements checks the tools of all processors before the work begins.
+// requirements checks that the tools for all processors are installed.
 func requirements(arches []string) error {
 	for _, arch := range arches {
 		if glibc, _ := tools.Compilers(runtime.GOARCH, arch); glibc == "" {
-			return fmt.Errorf("the C libraries are for amd64 and arm64, not for %q", arch)
+			return fmt.Errorf("C libraries can be built for amd64 and arm64, not for %q", arch)
 		}
 	}
 	if err := tools.Missing(tools.ForPackage(runtime.GOARCH, arches...)...); err != nil {
@@ -114,7 +114,7 @@ func (j *job) make(formats []string) error {
 	return nil
 }
 
-// sums writes SHA256SUMS of all files of the version that are there, as sha256sum has it.
+// sums writes SHA256SUMS for all existing files of the version, in the format of sha256sum.
 func (r *release) sums() error {
 	files, err := os.ReadDir(r.output)
 	if err != nil {

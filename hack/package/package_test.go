@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newestGLIBC is the newest glibc version that the C libraries may need.
+// newestGLIBC is the newest glibc version that the C libraries may require.
 const newestGLIBC = "2.28"
 
 func check(t *testing.T, err error) {
@@ -31,7 +31,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// build builds an archive and an image for this processor, and gives all files by their names.
+// build builds an archive and an image for this processor, and returns the contents of all files by name.
 func build(t *testing.T, draft string) map[string][]byte {
 	t.Helper()
 	r := &release{version: "1.2.3", output: t.TempDir(), draft: draft}
@@ -46,7 +46,7 @@ func build(t *testing.T, draft string) map[string][]byte {
 	return files
 }
 
-// kept returns a folder for compiled files, private to the test.
+// kept returns the test's folder for compiled files.
 func kept(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("verbs/c/build/package")
@@ -59,11 +59,11 @@ func kept(t *testing.T) string {
 	return dir
 }
 
-// TestRelease: an archive and an image have the promised contents, and with ROCED_RELEASE=twice, as in CI, another
-// build has the same bytes. A draft keeps the compiled files.
+// TestRelease checks the contents of an archive and an image. With ROCED_RELEASE=twice, as in CI, it checks that a
+// second build has the same bytes. A draft keeps the compiled files.
 func TestRelease(t *testing.T) {
 	needs.Tools(t, tools.ForPackage(runtime.GOARCH, runtime.GOARCH)...)
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000") // the checkout need not be one of git
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000") // the checkout may have no git repository
 	t.Chdir("../..")
 	var first, second map[string][]byte
 	if os.Getenv("ROCED_RELEASE") == "twice" {
@@ -75,7 +75,7 @@ func TestRelease(t *testing.T) {
 	base := "roced_1.2.3_linux_" + runtime.GOARCH
 	for _, name := range []string{base + ".tar.gz", base + ".cdx.json", "roced_1.2.3_image.tar", "SHA256SUMS"} {
 		if len(first[name]) == 0 || !bytes.Equal(first[name], second[name]) {
-			t.Errorf("%s: %d bytes, then others: %d", name, len(first[name]), len(second[name]))
+			t.Errorf("%s: %d bytes, the second build differs: %d", name, len(first[name]), len(second[name]))
 		}
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(first[base+".tar.gz"]))
@@ -111,7 +111,7 @@ func entriesOf(t *testing.T, archive io.Reader) map[string][]byte {
 	}
 }
 
-// checkGLIBC: a library needs no newer version than promised, except for optional symbols.
+// checkGLIBC checks that a library requires no newer version than newestGLIBC, except for weak symbols.
 func checkGLIBC(t *testing.T, name string, library []byte) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(library))
@@ -135,7 +135,7 @@ func checkGLIBC(t *testing.T, name string, library []byte) {
 	}
 }
 
-// checkMusl: a library needs musl's C library, and nothing of glibc.
+// checkMusl checks that a library requires musl's C library and not glibc.
 func checkMusl(t *testing.T, name string, library []byte) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(library))
@@ -161,7 +161,7 @@ func compareVersions(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }
 
-// checkBill: it is CycloneDX, and names the modules and the libraries.
+// checkBill checks that the SBOM is CycloneDX, and contains the modules and the libraries.
 func checkBill(t *testing.T, text []byte) {
 	t.Helper()
 	var b bom
@@ -175,7 +175,7 @@ func checkBill(t *testing.T, text []byte) {
 	}
 }
 
-// checkImage follows the image from its index to the binary: each digest is of the blob that it names.
+// checkImage checks the image from its index to the binary, with all digests.
 func checkImage(t *testing.T, archive []byte) {
 	t.Helper()
 	files := entriesOf(t, bytes.NewReader(archive))
@@ -219,25 +219,26 @@ func checkImage(t *testing.T, archive []byte) {
 	}
 }
 
-// TestMissingTools: all missing tools of all processors are named before the work begins, with what else can be done.
+// TestMissingTools checks that the error names all missing tools of all processors and an alternative, before anything
+// is built.
 func TestMissingTools(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	r := &release{version: "1.2.3", output: filepath.Join(t.TempDir(), "dist")}
 	err := r.build([]string{"amd64", "arm64"}, []string{"deb"})
 	for _, want := range []string{"make", "gcc", "musl-gcc", "-linux-gnu-gcc", "-linux-musl-gcc", "apt-get install", "make package ARCHES=" + runtime.GOARCH, "-arch " + runtime.GOARCH} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, which does not name %s", err, want)
+			t.Errorf("error %v does not contain %s", err, want)
 		}
 	}
 	if _, err := os.Stat(r.output); err == nil {
-		t.Error("the work has begun")
+		t.Error("the build started before the check of the tools")
 	}
 	if err := r.build([]string{"s390x"}, []string{"deb"}); err == nil || !strings.Contains(err.Error(), "s390x") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestVersionOf: a version is the tag's; of commits after it, a greater one that is no other tag's.
+// TestVersionOf checks that the version is that of the tag, and for later commits a greater one that is not a tag's.
 func TestVersionOf(t *testing.T) {
 	t.Parallel()
 	for described, want := range map[string]string{

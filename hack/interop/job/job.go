@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Job is a thing that runs.
+// Job is a running function.
 type Job struct {
 	output transcript
 	done   chan struct{}
-	err    error // once done
+	err    error // valid when done is closed
 }
 
 // Start runs fn, which writes its output to out.
@@ -28,13 +28,13 @@ func Start(fn func(out io.Writer) error) *Job {
 	return j
 }
 
-// Wait waits for the end, and returns all that was said, without the last newline.
+// Wait waits for the end of the job, and returns its output without the last newline.
 func (j *Job) Wait() (string, error) {
 	<-j.done
 	return strings.TrimSuffix(j.output.String(), "\n"), j.err
 }
 
-// Both waits for the ends of a conversation, and makes one error of theirs.
+// Both waits for two jobs, and returns their outputs. If one fails, the error contains both errors and outputs.
 func Both(firstName string, first *Job, secondName string, second *Job) (firstSaid, secondSaid string, err error) {
 	firstSaid, firstErr := first.Wait()
 	secondSaid, secondErr := second.Wait()
@@ -60,8 +60,8 @@ func (j *Job) Ended() bool {
 	}
 }
 
-// Saying waits until a text has been said, and returns all that was said so far. It is
-// an error if the job ends without it.
+// Saying waits until the output contains a text, and returns the output so far. It returns an error if the job ends
+// before.
 func (j *Job) Saying(ctx context.Context, text string) (string, error) {
 	for ended := false; ; {
 		said := j.output.String()
@@ -69,13 +69,13 @@ func (j *Job) Saying(ctx context.Context, text string) (string, error) {
 		case strings.Contains(said, text):
 			return said, nil
 		case ended:
-			return said, fmt.Errorf("ended without saying %q (%w): %s", text, j.err, said)
+			return said, fmt.Errorf("ended without output %q (%w): %s", text, j.err, said)
 		}
 		select {
 		case <-j.done:
 			ended = true
 		case <-ctx.Done():
-			return said, fmt.Errorf("did not say %q: %w: %s", text, ctx.Err(), said)
+			return said, fmt.Errorf("no output %q: %w: %s", text, ctx.Err(), said)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// Program starts a program that is killed if this process dies. The start is made within
-// a function, such as a namespace's Do.
+// Program starts a program that is killed if this process dies. within calls the start function, for example in a
+// namespace (Namespace.Do).
 //
-// The kernel ties the program's life to the thread that started it (PR_SET_PDEATHSIG), so
-// that thread is kept for as long as the program runs.
+// The kernel kills the program when the thread that started it ends (PR_SET_PDEATHSIG), so the thread is kept as long
+// as the program runs.
 func Program(cmd *exec.Cmd, within func(start func() error) error) *Job {
 	return Start(func(out io.Writer) error {
 		runtime.LockOSThread()

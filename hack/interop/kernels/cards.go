@@ -18,17 +18,17 @@ import (
 // cardsTag is the build tag of tests over network cards with zero-copy.
 const cardsTag = "cards"
 
-// cardsMTU is the largest MTU that the cards' wire carries.
+// cardsMTU is the MTU of the bridge between the cards.
 const cardsMTU = 9000
 
-// cardSuites are the tests that run over a pair of cards: those of the tag, and those of copy mode that only need two
-// hosts on a wire, in which a message is lost nowhere without a counter.
+// cardSuites returns the tests that run with a pair of cards: those with the build tag, and those of copy mode that
+// require only two connected hosts and drop counters for all losses.
 func cardSuites(run string) []suite.Suite {
 	const tests = "^(TestZeroCopy.*|TestSoak|TestAddressesAreFollowed|TestHeaders|TestWorkerAlone|TestOtherTraffic|TestCloseAndOpenAgain|TestOpenAfterKill)$"
 	return []suite.Suite{{Name: "verbs/hca", Run: cmp.Or(run, tests), Must: true, Tags: cardsTag}}
 }
 
-// onCards runs the tests over cards, in a machine for each model, and returns how many suites failed.
+// onCards runs the tests with cards in a machine for each model, and returns the number of failed suites.
 func onCards(ctx context.Context, o options, share string) (failed int, err error) {
 	suites, err := build(ctx, share, cardSuites(o.run), o.only)
 	if errors.Is(err, errNoPackage) && !o.cards {
@@ -97,9 +97,9 @@ func onModel(ctx context.Context, model vm.Model, share string, suites []suite.S
 	return runAll(ctx, guest, configured, o.timeout)
 }
 
-// cardsBacklog is the number of packets that a TAP can hold for the emulator: no card would count packets dropped
+// cardsBacklog is the queue length of a TAP in packets. It is large, since no card would count packets that are dropped
 // there.
 const cardsBacklog = 20000
 
-// cardsSoak is how many messages the soak test sends over the emulated cards.
+// cardsSoak is the number of messages that the soak test sends over the emulated cards.
 const cardsSoak = 20000

@@ -20,26 +20,26 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// The files of a guest. Its root file system is in memory.
+// Resources of a guest. Its root file system is in memory.
 const (
 	guestMemory = 3072 // MB
 	guestCPUs   = 2
 )
 
-// suiteTime is the default time limit of the tests of one package: emulation is slow.
+// suiteTime is the default time limit for the tests of one package. It is long, since emulation is slow.
 const suiteTime = 40 * time.Minute
 
-// namespacePrefix is what this program's namespaces are called.
+// namespacePrefix is the prefix of this program's namespaces.
 const namespacePrefix = "kernels"
 
-// options are the command line's.
+// options contains the command-line options.
 type options struct {
 	kernels []vm.Kernel
 	only    *regexp.Regexp
-	run     string        // as go test's -run
-	timeout time.Duration // as go test's -timeout
+	run     string        // -run of go test
+	timeout time.Duration // -timeout of go test
 	short   bool
-	cards   bool // machines whose cards have zero-copy, and no others
+	cards   bool // only the machines whose cards have zero-copy
 	model   string
 }
 
@@ -65,22 +65,22 @@ func main() {
 }
 
 func parseOptions() (o options, err error) {
-	kernels := flag.String("kernels", string(vm.Stable)+","+string(vm.Backports), "a `list`: stable is Debian's 6.1, backports its newest")
-	only := flag.String("only", "", "the packages that match a regular `expression`")
-	flag.StringVar(&o.run, "run", "", "the tests that match, as go test has it")
-	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time for the tests of one package, as go test has it")
-	flag.BoolVar(&o.short, "short", false, "only the tests of VLANs, bonds and the steering program")
-	flag.BoolVar(&o.cards, "zerocopy", false, "only the tests over network cards with AF_XDP zero-copy")
-	flag.StringVar(&o.model, "model", "", "of these cards only those of one `model`: virtio-net-pci or igb")
+	kernels := flag.String("kernels", string(vm.Stable)+","+string(vm.Backports), "comma-separated `list` of kernels: stable (Debian's 6.1), backports (Debian's newest)")
+	only := flag.String("only", "", "regular `expression` of the packages to test")
+	flag.StringVar(&o.run, "run", "", "regular expression of the tests to run, as in go test")
+	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time limit for the tests of one package, as in go test")
+	flag.BoolVar(&o.short, "short", false, "run only the tests of VLANs, bonds and the steering program")
+	flag.BoolVar(&o.cards, "zerocopy", false, "run only the tests with network cards with AF_XDP zero-copy")
+	flag.StringVar(&o.model, "model", "", "only `model` of card to test with zero-copy: virtio-net-pci or igb (default both)")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	}
 	if o.short && (o.run != "" || o.cards) {
-		return o, errors.New("-short selects the tests; leave out -run and -zerocopy")
+		return o, errors.New("-short cannot be combined with -run or -zerocopy")
 	}
 	if o.model != "" && !slices.Contains(vm.Models, vm.Model(o.model)) {
-		return o, fmt.Errorf("-model %s: there are %v", o.model, vm.Models)
+		return o, fmt.Errorf("unknown -model %s, want one of %v", o.model, vm.Models)
 	}
 	for _, name := range strings.Split(*kernels, ",") {
 		kernel, err := vm.ParseKernel(name)
@@ -121,7 +121,7 @@ func test(ctx context.Context, o options) error {
 	return nil
 }
 
-// onKernels runs the suites on each kernel, and returns how many failed.
+// onKernels runs the suites on each kernel, and returns the number of failed ones.
 func onKernels(ctx context.Context, o options, share string) (failed int, err error) {
 	list, err := suites(ctx, o.run)
 	if err != nil {
@@ -140,8 +140,7 @@ func onKernels(ctx context.Context, o options, share string) (failed int, err er
 	return failed, nil
 }
 
-// onKernel boots a kernel and runs the suites there. It returns how many failed; it is an error if none
-// had a test to run.
+// onKernel boots a kernel and runs the suites there. It returns the number of failed ones, or an error if no test ran.
 func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suite.Suite, timeout time.Duration) (failed int, err error) {
 	image, err := vm.Image(ctx, kernel, os.Stderr)
 	if err != nil {
@@ -168,7 +167,7 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 	return runAll(ctx, guest, suites, timeout)
 }
 
-// runAll runs suites one after another. It returns how many failed; it is an error if none had a test to run.
+// runAll runs suites one after another. It returns the number of failed ones, or an error if no test ran.
 func runAll(ctx context.Context, guest *vm.VM, suites []suite.Suite, timeout time.Duration) (failed int, err error) {
 	ran := 0
 	for _, s := range suites {

@@ -17,8 +17,8 @@ import (
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// suites are the tests that run in guests only (build tag vlan), and those of the steering program: each kernel has a
-// verifier of its own. A pattern selects other tests of these packages.
+// suites returns the tests that run only in guests (build tag vlan), and those of the steering program, because the
+// verifiers of kernels differ. A pattern selects other tests of these packages.
 func suites(ctx context.Context, run string) ([]suite.Suite, error) {
 	plain, err := testFiles(ctx, "")
 	if err != nil {
@@ -54,7 +54,7 @@ func suites(ctx context.Context, run string) ([]suite.Suite, error) {
 // guestTag is the build tag of tests that run in guests only.
 const guestTag = "vlan"
 
-// testFiles are the paths of all packages' test files.
+// testFiles returns the paths of all packages' test files.
 func testFiles(ctx context.Context, tags string) (files map[string][]string, err error) {
 	const format = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
 	out, err := exec.CommandContext(ctx, "go", "list", "-tags", tags, "-f", format, suite.Module+"...").Output()
@@ -73,7 +73,7 @@ func testFiles(ctx context.Context, tags string) (files map[string][]string, err
 // testFunction is a test in a source file.
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
-// testsIn are the names of a file's tests.
+// testsIn returns the names of a file's tests.
 func testsIn(file string) (names []string, err error) {
 	text, err := os.ReadFile(file)
 	for _, match := range testFunction.FindAllStringSubmatch(string(text), -1) {
@@ -84,7 +84,7 @@ func testsIn(file string) (names []string, err error) {
 
 var errNoPackage = errors.New("no package matches")
 
-// build compiles the suites whose package is wanted into a folder.
+// build compiles the suites of matching packages into a folder.
 func build(ctx context.Context, folder string, list []suite.Suite, wanted *regexp.Regexp) (built []suite.Suite, err error) {
 	var names []string
 	for _, s := range list {
@@ -98,7 +98,7 @@ func build(ctx context.Context, folder string, list []suite.Suite, wanted *regex
 		built = append(built, s)
 	}
 	if len(built) == 0 {
-		return nil, fmt.Errorf("%w; there are %v", errNoPackage, names)
+		return nil, fmt.Errorf("%w; packages are %v", errNoPackage, names)
 	}
 	return built, nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// TestSuites: they have the tests of VLANs and bonds, those of the steering program, and none that runs elsewhere too.
+// TestSuites checks that the suites contain the tests of VLANs and bonds and of the steering program, and no tests that
+// also run elsewhere.
 func TestSuites(t *testing.T) {
 	suites, err := suites(t.Context(), "")
 	if err != nil {

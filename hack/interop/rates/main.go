@@ -18,15 +18,15 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// options are the command line's.
+// options contains the command-line options.
 type options struct {
 	kernel   vm.Kernel
 	cpus     int
 	rounds   int
-	duration time.Duration // of a rate's measurement
+	duration time.Duration // duration of a measurement of a rate
 	trips    int
 	only     *regexp.Regexp
-	traces   string // the folder for traces; none are made if empty
+	traces   string // folder for traces; no traces if empty
 }
 
 func main() {
@@ -51,13 +51,13 @@ func main() {
 }
 
 func parseOptions() (o options, err error) {
-	kernel := flag.String("kernel", string(vm.Stable), "of both machines: stable (Linux 6.1) or backports (6.12)")
-	only := flag.String("only", "", "the measurements whose name matches a regular `expression`")
-	flag.StringVar(&o.traces, "traces", "", "have the sender's kernel trace each contender once more, into this `folder`")
-	flag.IntVar(&o.cpus, "cpus", 1, "processors of each machine")
-	flag.IntVar(&o.rounds, "rounds", 3, "measurements of each; the median counts")
-	flag.DurationVar(&o.duration, "duration", 3*time.Second, "time of each measurement of a rate, in seconds")
-	flag.IntVar(&o.trips, "trips", 2000, "round trips of each measurement")
+	kernel := flag.String("kernel", string(vm.Stable), "kernel of both machines: stable (Linux 6.1) or backports (6.12)")
+	only := flag.String("only", "", "regular `expression` of the measurements to run")
+	flag.StringVar(&o.traces, "traces", "", "`folder` for kernel traces of the sender, of one more round of each contender")
+	flag.IntVar(&o.cpus, "cpus", 1, "number of processors of each machine")
+	flag.IntVar(&o.rounds, "rounds", 3, "number of measurements of each contender, whose median is reported")
+	flag.DurationVar(&o.duration, "duration", 3*time.Second, "duration of each measurement of a rate, in whole seconds")
+	flag.IntVar(&o.trips, "trips", 2000, "number of round trips in each measurement")
 	flag.Parse()
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
@@ -66,7 +66,7 @@ func parseOptions() (o options, err error) {
 	case flag.NArg() > 0:
 		return o, fmt.Errorf("unknown argument %q; see -help", flag.Arg(0))
 	case o.cpus < 1 || o.rounds < 1 || o.trips < 1 || o.duration < time.Second:
-		return o, errors.New("-cpus, -rounds and -trips are at least 1, -duration is a second")
+		return o, errors.New("-cpus, -rounds and -trips must be at least 1, and -duration at least one second")
 	}
 	o.only, err = regexp.Compile(*only)
 	return o, err
@@ -92,7 +92,7 @@ func run(ctx context.Context, o options) (err error) {
 	return l.measureAll(ctx)
 }
 
-// measureAll prints a line a measurement.
+// measureAll runs the selected measurements, and prints a line for each.
 func (l *testbed) measureAll(ctx context.Context) error {
 	var all []result
 	for _, m := range measurements {
@@ -114,7 +114,7 @@ func (l *testbed) measureAll(ctx context.Context) error {
 	return nil
 }
 
-// measure has the contenders take turns.
+// measure measures all contenders alternately in several rounds.
 func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figure, error) {
 	figures := map[string][]figure{}
 	for range l.options.rounds {
@@ -132,7 +132,7 @@ func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figu
 	return figures, l.traceAll(ctx, m)
 }
 
-// traceAll has the contenders take one more turn, traced, if that was asked for.
+// traceAll traces one more round of each contender, if traces are requested.
 func (l *testbed) traceAll(ctx context.Context, m measurement) error {
 	if l.options.traces == "" {
 		return nil
@@ -153,17 +153,17 @@ func (l *testbed) traceAll(ctx context.Context, m measurement) error {
 }
 
 const (
-	turnTime = time.Minute // bounds one turn
-	attempts = 3           // of one turn
+	turnTime = time.Minute // time limit of one turn
+	attempts = 3           // maximum attempts of one turn
 )
 
-// turns repeats a turn that failed: perftest over Soft-RoCE hangs now and then.
+// turns repeats a failed turn, since perftest over Soft-RoCE sometimes hangs.
 func (l *testbed) turns(ctx context.Context, c contender, m measurement) (f figure, err error) {
 	for range attempts {
 		if f, err = l.turn(ctx, c, m); err == nil || ctx.Err() != nil {
 			return f, err
 		}
-		fmt.Fprintf(os.Stderr, "%s: %s: once more, since: %v\n", m.name, c.name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s: retry after: %v\n", m.name, c.name, err)
 	}
 	return f, err
 }

@@ -11,8 +11,8 @@ import (
 type kind int
 
 const (
-	rate      kind = iota // messages that were received in a second
-	roundTrip             // there and back
+	rate      kind = iota // received messages per second
+	roundTrip             // latency of a round trip
 )
 
 // measurement is one line of the report.
@@ -20,8 +20,8 @@ type measurement struct {
 	name  string
 	kind  kind
 	size  int    // payload, bytes
-	op    string // of a reliable connection: send or write; empty: datagrams
-	sleep bool   // roced and rxe sleep while they wait, else they spin; a rate of UDP always sleeps
+	op    string // operation of a reliable connection: send or write; empty for datagrams
+	sleep bool   // roced and rxe sleep instead of spinning while they wait; UDP rates always sleep
 }
 
 var measurements = []measurement{
@@ -40,14 +40,14 @@ var measurements = []measurement{
 	{"RC round trip 64, spinning", roundTrip, 64, "send", false},
 }
 
-// figure is one measurement of one contender.
+// figure is the result of one measurement of one contender.
 type figure struct {
-	perSecond float64       // received
+	perSecond float64       // received messages
 	lost      float64       // share of sent messages
-	trip      time.Duration // the median
+	trip      time.Duration // median round trip
 }
 
-// contender is one of those that carry messages.
+// contender is one of the compared transports.
 type contender struct {
 	name    string
 	rxe     bool // needs Soft-RoCE on the card
@@ -62,5 +62,5 @@ var contenders = []contender{
 	{"roced-udp", false, true, roced("udp")},
 }
 
-// bulkMessages are sent over a connection; they take some seconds.
+// bulkMessages is the number of messages over a connection. They take some seconds.
 const bulkMessages = 400

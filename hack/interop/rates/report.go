@@ -14,14 +14,14 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 )
 
-// describeMachines prints what everything is measured on.
+// describeMachines prints the environment of the measurements.
 func describeMachines(image string, o options) {
 	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("two machines, each Linux %s, %d CPU, %d MB, emulated (TCG) on %d processors; load before: %s; %d rounds\n",
 		vm.Release(image), o.cpus, guestMemory, runtime.NumCPU(), strings.TrimSpace(string(load)), o.rounds)
 }
 
-// describeCard prints how roced has the card.
+// describeCard prints roced's XDP and AF_XDP modes of the card.
 func (l *testbed) describeCard(ctx context.Context) error {
 	r, err := l.perf(ctx, measurement{kind: roundTrip, size: 64}, "auto")
 	if err == nil {
@@ -30,7 +30,7 @@ func (l *testbed) describeCard(ctx context.Context) error {
 	return err
 }
 
-// result is all figures of a measurement, by contender.
+// result contains all figures of a measurement by contender.
 type result struct {
 	measurement
 	figures map[string][]figure
@@ -46,10 +46,9 @@ func (r result) print() {
 	printLine(r.name, r.kind, values, lost)
 }
 
-// printBest compares the contenders each in its better way of waiting, where both were
-// measured.
+// printBest compares the better of the sleeping and the spinning result of each contender, if both were measured.
 func printBest(all []result) {
-	fmt.Println("\neach in its better way of waiting:")
+	fmt.Println("\nthe better of sleeping and spinning:")
 	for i, r := range all {
 		for _, other := range all[i+1:] {
 			if r.kind != other.kind || r.size != other.size || r.op != other.op {
@@ -65,8 +64,7 @@ func printBest(all []result) {
 	}
 }
 
-// printLine prints what each contender reached, and ratios: above 1 is better, of a rate
-// as of a round trip.
+// printLine prints the results of the contenders, and ratios. A ratio above 1 is better, for rates and for round trips.
 func printLine(name string, k kind, values, lost map[string]float64) {
 	line := fmt.Sprintf("%-26s", name)
 	for _, c := range contenders {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// perfReport is the part of roced perf --json that is used here.
+// perfReport is the used part of the output of roced perf --json.
 type perfReport struct {
 	Server struct {
 		XDP   string `json:"xdp"`
@@ -25,7 +25,7 @@ type perfReport struct {
 	} `json:"latency"`
 }
 
-// roced measures a card that reaches the network in a way.
+// roced returns a function that measures a card with a value of --network.
 func roced(network string) func(context.Context, *testbed, measurement) (figure, error) {
 	return func(ctx context.Context, l *testbed, m measurement) (figure, error) {
 		return measureRoced(ctx, l, m, network)
@@ -57,14 +57,14 @@ func (l *testbed) perf(ctx context.Context, m measurement, network string) (r pe
 		return l.perfConnected(ctx, m, network)
 	}
 	client := fmt.Sprintf("/host/roced perf -d eth0 --network %s %s --json --sizes %d %s 2>/dev/null", network, rightAddress, m.size, what)
-	_, said, err := l.talk(ctx, "/host/roced perf -d eth0 --once --network "+network, client)
+	_, said, err := l.runBoth(ctx, "/host/roced perf -d eth0 --once --network "+network, client)
 	if err != nil {
 		return r, err
 	}
 	return r, r.parse(said)
 }
 
-// perfConnected is perf over a connection, for which both sides need the same.
+// perfConnected is like perf, over a connection, which requires the same flags on both sides.
 func (l *testbed) perfConnected(ctx context.Context, m measurement, network string) (r perfReport, err error) {
 	both := fmt.Sprintf("/host/roced perf -d eth0 --network %s --json --rc --op %s --sizes %d", network, m.op, m.size)
 	if m.kind == rate {
@@ -75,7 +75,7 @@ func (l *testbed) perfConnected(ctx context.Context, m measurement, network stri
 	if m.sleep {
 		both += " --sleep"
 	}
-	_, said, err := l.talk(ctx, both+" 2>&1", both+" "+rightAddress+" 2>/dev/null")
+	_, said, err := l.runBoth(ctx, both+" 2>&1", both+" "+rightAddress+" 2>/dev/null")
 	if err != nil {
 		return r, err
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// measureRXE runs perftest. GID 1 is the IPv4 address.
+// measureRXE runs perftest over Soft-RoCE. GID index 1 is the IPv4 address.
 func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) {
 	program := perftest(m, l.options)
-	served, said, err := l.talk(ctx, program, program+" "+rightAddress)
+	served, said, err := l.runBoth(ctx, program, program+" "+rightAddress)
 	if err != nil {
 		return figure{}, err
 	}
@@ -28,8 +28,8 @@ func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) 
 	return rxeRate(served, said, m.size)
 }
 
-// perftest's server waits forever for lost messages, except in its duration mode, where it counts
-// messages in the middle half of the time. That mode always spins.
+// perftest returns the command. perftest's server waits forever for lost messages, except in its duration mode (-D), in
+// which it counts messages in the middle half of the duration. That mode always spins.
 func perftest(m measurement, o options) string {
 	service, operation := "UD", "send"
 	if m.op != "" {
@@ -50,14 +50,14 @@ func perftest(m measurement, o options) string {
 	return fmt.Sprintf("ib_send_bw %s -D %d -r 4096", common, int(o.duration.Round(time.Second)/time.Second))
 }
 
-// rxeMessages take some seconds.
+// rxeMessages is the number of messages of a sleeping measurement. They take some seconds.
 const rxeMessages = 50000
 
 // Columns of perftest's tables.
 const (
-	bandwidthCount = 1 // messages
-	bandwidthRate  = 4 // millions of messages a second
-	latencyTypical = 4 // µs one way, the median
+	bandwidthCount = 1 // number of messages
+	bandwidthRate  = 4 // million messages per second
+	latencyTypical = 4 // median one-way latency in µs
 )
 
 func rxeRate(served, said string, size int) (figure, error) {
@@ -81,5 +81,5 @@ func column(text string, size, index int) (float64, error) {
 			return strconv.ParseFloat(fields[index], 64)
 		}
 	}
-	return 0, fmt.Errorf("no result of perftest's in:\n%s", text)
+	return 0, fmt.Errorf("no result of perftest in:\n%s", text)
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// labPrefix begins the names of the lab's namespaces.
+// labPrefix is the prefix of the lab's namespaces.
 const labPrefix = "rates"
 
-// What each machine is given beside processors.
+// Resources of each machine besides processors.
 const (
 	guestMemory = 1024 // MB
 	guestMTU    = 1500
@@ -30,10 +30,10 @@ const (
 	rightAddress = "10.98.0.2"
 )
 
-// testbed is the two machines and the switch between them.
+// testbed contains two machines and the switch between them.
 type testbed struct {
 	options     options
-	share       string // the folder that both see as /host
+	share       string // folder that both machines mount as /host
 	bridge      *lab.Bridge
 	left, right *vm.VM // sender and receiver
 	rxe         bool   // Soft-RoCE is loaded
@@ -80,7 +80,7 @@ func (l *testbed) boot(ctx context.Context, name, image, address string) (*vm.VM
 	})
 }
 
-// Close ends the machines and removes the switch.
+// Close stops the machines and removes the switch.
 func (l *testbed) Close() (err error) {
 	for _, machine := range []*vm.VM{l.left, l.right} {
 		if machine != nil {
@@ -93,8 +93,8 @@ func (l *testbed) Close() (err error) {
 	return errors.Join(err, os.RemoveAll(l.share))
 }
 
-// setRXE puts Soft-RoCE on both cards, or unloads it: as long as it is loaded it holds UDP's port 4791, and
-// looks at every packet there.
+// setRXE loads Soft-RoCE on both cards, or unloads it: while it is loaded, it occupies UDP port 4791 and processes
+// every packet there.
 func (l *testbed) setRXE(ctx context.Context, on bool) error {
 	if on == l.rxe {
 		return nil
@@ -112,12 +112,12 @@ func (l *testbed) setRXE(ctx context.Context, on bool) error {
 	return nil
 }
 
-// controlPort is where roced perf and perftest find each other.
+// controlPort is the TCP port of roced perf and perftest.
 const controlPort = 18515
 
-// talk runs a server on the right machine and a client on the left one, once the server
-// listens, and returns what both said.
-func (l *testbed) talk(ctx context.Context, server, client string) (served, said string, err error) {
+// runBoth runs a server on the right machine and, once it listens, a client on the left one. It returns the output of
+// both.
+func (l *testbed) runBoth(ctx context.Context, server, client string) (served, said string, err error) {
 	right := l.right.Start(ctx, server)
 	if err := l.awaitListener(ctx); err != nil {
 		if right.Ended() {
@@ -128,7 +128,7 @@ func (l *testbed) talk(ctx context.Context, server, client string) (served, said
 	return job.Both("right", right, "left", l.left.Start(ctx, client))
 }
 
-// listenTime bounds the start of a server.
+// listenTime is the time limit for the start of a server.
 const listenTime = 20 * time.Second
 
 func (l *testbed) awaitListener(ctx context.Context) error {

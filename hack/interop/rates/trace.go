@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// traceEvents are the kernel's events to record: scheduling, wake-ups, system calls, and the card's
-// interrupts and packets.
+// traceEvents contains the kernel events to record: scheduling, wake-ups, system calls, and the card's interrupts and
+// packets.
 const traceEvents = "sched/sched_switch sched/sched_waking irq/irq_handler_entry irq/softirq_entry irq/softirq_exit " +
 	"napi/napi_poll net/net_dev_start_xmit xdp/xdp_redirect raw_syscalls/sys_enter raw_syscalls/sys_exit"
 
-// traced measures while the left machine's kernel records events (ftrace), and stores the last of them in a
-// file. This slows everything down: only the order and the shares are meaningful.
+// traced calls measure while the left machine's kernel records events (ftrace), and writes the last ones to a file.
+// Tracing slows everything down, so only the order and relative times are meaningful.
 func (l *testbed) traced(ctx context.Context, name string, measure func() error) error {
 	start := "mount -t tracefs t /sys/kernel/tracing 2>/dev/null; cd /sys/kernel/tracing && echo 4096 >buffer_size_kb && echo >trace && " +
 		"for e in " + traceEvents + "; do echo 1 >events/$e/enable || exit 1; done; echo 1 >tracing_on"

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// benchJob is a request to a child of hack/bench, as far as UDP needs it, and benchResult is its
-// result (job.go there).
+// benchJob is the part of a job of hack/bench that UDP requires, and benchResult is its result (harness/job.go there).
 type benchJob struct {
 	Role, Variant, Namespace string
 	Size                     int
@@ -28,8 +27,8 @@ type benchResult struct {
 	RoundTrips []time.Duration
 }
 
-// measureUDP has sendmmsg(2) and recvmmsg(2) take 64 messages a call, and round trips
-// one. The side that only receives ends when a file appears.
+// measureUDP measures sendmmsg(2) and recvmmsg(2) with 64 messages per call, and round trips with one. The receiving
+// side ends when a file appears.
 func measureUDP(ctx context.Context, l *testbed, m measurement) (figure, error) {
 	receiver, sender := "receive", "send"
 	if m.kind == roundTrip {
@@ -38,7 +37,7 @@ func measureUDP(ctx context.Context, l *testbed, m measurement) (figure, error) 
 	const stop = "/run/stop"
 	command := fmt.Sprintf("rm -f %s; while [ ! -e %[1]s ]; do sleep 1; done | %s", stop, l.benchCommand(m, receiver, rightAddress, leftAddress))
 	right := l.right.Start(ctx, command)
-	if _, err := right.Saying(ctx, "}"); err != nil { // it is ready
+	if _, err := right.Saying(ctx, "}"); err != nil { // the child is ready
 		return figure{}, err
 	}
 	said, err := l.left.Run(ctx, l.benchCommand(m, sender, leftAddress, rightAddress))
@@ -63,7 +62,7 @@ func (l *testbed) benchCommand(m measurement, role, own, peer string) string {
 	job.Own.Address, job.Peer.Address = own, peer
 	text, err := json.Marshal(job)
 	if err != nil {
-		panic(err) // of a type that has nothing to fail on
+		panic(err) // not possible for this type
 	}
 	return fmt.Sprintf("/host/bench child '%s'", text)
 }

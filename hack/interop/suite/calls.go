@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// plain are the functions of golang.org/x/sys/unix, in small letters, that do the same on every supported kernel: system
-// calls older than Linux 3.0 that concern memory, files, events, clocks and the process itself, and helpers.
+// plain contains the functions of golang.org/x/sys/unix, in lower case, that behave the same on every supported kernel:
+// system calls older than Linux 3.0 for memory, files, events, clocks and the process itself, and helpers.
 var plain = strings.Fields(`
 	capget capset clockgettime close dup3 epollcreate1 epollctl epollwait eventfd faccessat faccessat2 fcntl fstat fstatat ftruncate
 	getgroups getpid getrlimit getrusage gettid kill madvise mmap mprotect mremap munmap pipe2 poll ppoll prctl read setnonblock
@@ -19,12 +19,12 @@ var plain = strings.Fields(`
 	rawsyscall rawsyscall6 rawsyscallnoerror syscall syscall6 syscallnoerror
 	byteptrfromstring byteslicefromstring byteslicetostring errnoname init iscapdacoverrideset isgroupmember signalname`)
 
-// facing are the packages whose functions use the kernel's network interfaces or load programs into it.
+// facing contains the packages whose functions use the kernel's network interfaces or load programs into the kernel.
 var facing = []string{"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/cilium/ebpf"}
 
-// KernelCalls returns the functions in the suite's binary through which its tests can depend on the kernel: those of
-// packages for netlink and eBPF, the page size, and those of golang.org/x/sys/unix that are not plain. The linker
-// keeps only functions that the tests can reach. Build must have succeeded.
+// KernelCalls returns the functions in the suite's binary that can behave differently on different kernels: those of
+// packages for netlink and eBPF, the page size, and those of golang.org/x/sys/unix that are not in plain. The linker
+// keeps only functions that the tests can reach. Call Build before.
 func (s *Suite) KernelCalls() (functions []string, err error) {
 	binary, err := elf.Open(s.path)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Suite) KernelCalls() (functions []string, err error) {
 	defer binary.Close()
 	lines, text := binary.Section(".gopclntab"), binary.Section(".text")
 	if lines == nil || text == nil {
-		return nil, fmt.Errorf("%s has no table of functions", s.path)
+		return nil, fmt.Errorf("%s has no function table", s.path)
 	}
 	data, err := lines.Data()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Suite) KernelCalls() (functions []string, err error) {
 	return functions, nil
 }
 
-// dependsOnKernel reports whether the effect of a function may differ between kernels.
+// dependsOnKernel reports whether a function can behave differently on different kernels.
 func dependsOnKernel(function string) bool {
 	if name, found := strings.CutPrefix(function, "golang.org/x/sys/unix."); found {
 		return !isPlain(name)

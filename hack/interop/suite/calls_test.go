@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDependsOnKernel: system calls for memory, files and events do not, those for networks do, and so does the page size.
+// TestDependsOnKernel checks that system calls for memory, files and events do not depend on the kernel, while those
+// for networks and the page size do.
 func TestDependsOnKernel(t *testing.T) {
 	for function, want := range map[string]bool{
 		"golang.org/x/sys/unix.(*mmapper).Mmap.deferwrap1": false,
@@ -26,7 +27,7 @@ func TestDependsOnKernel(t *testing.T) {
 	}
 }
 
-// TestKernelCalls: the tests of memory models do not depend on the kernel; those of namespaces do.
+// TestKernelCalls checks that the tests of memory models do not depend on the kernel, and those of namespaces do.
 func TestKernelCalls(t *testing.T) {
 	folder := t.TempDir()
 	for name, want := range map[string]string{"internal/litmus": "", "internal/lab": "golang.org/x/sys/unix.Setns"} {

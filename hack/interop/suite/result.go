@@ -14,22 +14,22 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 )
 
-// dumpTime is the time that a suite has beyond its timeout to print the stacks of goroutines that hang.
+// dumpTime is additional time after a suite's timeout, in which it prints the stacks of hanging goroutines.
 const dumpTime = time.Minute
 
-// budgets are for emulation, under which tests take ten times as long: they shorten tests that only compute, and make time
-// limits longer (internal/waittest).
+// budgets contains environment variables for emulation, which is ten times slower: they shorten tests that only
+// compute, and extend time limits (internal/waittest).
 const budgets = "ROCED_VALUES=24 ROCED_SLOW=10"
 
 // Result is the outcome of a suite.
 type Result struct {
-	Passed, Skipped int           // number of tests, subtests included
-	Time            time.Duration // in the guest
+	Passed, Skipped int           // number of tests including subtests
+	Time            time.Duration // time in the guest
 	Err             error         // nil if the suite passed
-	Output          string        // of a suite that failed, without the tests that passed
+	Output          string        // output of a failed suite, without the tests that passed
 }
 
-// Test runs a suite in a guest whose share has its binary.
+// Test runs a suite in a guest whose shared folder contains its binary.
 func (s *Suite) Test(ctx context.Context, guest *vm.VM, timeout time.Duration) Result {
 	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
 	defer cancel()
@@ -57,7 +57,7 @@ func (s *Suite) parallel() string {
 	return fmt.Sprintf(" -test.parallel %d", s.Parallel)
 }
 
-// incomplete returns an error if tests that have not failed do not count as passed.
+// incomplete returns an error if skipped tests are not accepted, or if no test ran although one must.
 func (s *Suite) incomplete(out string) error {
 	skipped := results(out, "SKIP")
 	if s.Lacking {
@@ -75,7 +75,7 @@ func (s *Suite) incomplete(out string) error {
 // result matches a line of go test -v with the outcome of a test.
 var result = regexp.MustCompile(`(?m)^ *--- (PASS|SKIP|FAIL): (\S+)`)
 
-// results returns the names of the tests that ended so.
+// results returns the names of the tests with an outcome.
 func results(out, how string) (names []string) {
 	for _, match := range result.FindAllStringSubmatch(out, -1) {
 		if match[1] == how {
@@ -85,13 +85,13 @@ func results(out, how string) (names []string) {
 	return names
 }
 
-// current matches a line of go test -v that names the test whose output follows.
+// current matches a line of go test -v with the name of the test whose output follows.
 var current = regexp.MustCompile(`^=== \w+ +(\S+)`)
 
-// reason matches the reason of a skip that internal/needs prints.
+// reason matches a skip reason of internal/needs.
 var reason = regexp.MustCompile(`^ +\w+\.go:\d+: needs `)
 
-// unexplained returns the names of the skipped tests that name no missing tool or privilege.
+// unexplained returns the names of the tests that were skipped for another reason than a missing tool or privilege.
 func unexplained(out string) (names []string) {
 	explained := map[string]bool{}
 	test := ""
@@ -111,10 +111,10 @@ func unexplained(out string) (names []string) {
 	return names
 }
 
-// begin matches a line of go test -v at the start of a test.
+// begin matches the first line of a test in the output of go test -v.
 var begin = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
 
-// unfinished returns the names of the tests that began and did not end.
+// unfinished returns the names of the tests that started and did not end.
 func unfinished(out string) (names []string) {
 	ended := map[string]bool{}
 	for _, match := range result.FindAllStringSubmatch(out, -1) {
@@ -128,7 +128,7 @@ func unfinished(out string) (names []string) {
 	return names
 }
 
-// failures returns the output without the tests that passed, at most its last lines.
+// failures returns the last lines of the output, without the tests that passed.
 func failures(out string) string {
 	var kept []string
 	for _, line := range strings.Split(out, "\n") {

@@ -16,23 +16,23 @@ import (
 // Module is the prefix of the import paths of this module's packages.
 const Module = "github.com/roced/roced/"
 
-// Suite is the tests of a package, as a binary.
+// Suite contains the tests of a package as a binary.
 type Suite struct {
 	Name        string // the package's folder
-	Run         string // pattern of the tests to run, as go test's -run
+	Run         string // pattern of the tests to run, like -run of go test
 	Must        bool   // fail if no test passes
 	Tags        string // build tags
 	Source      string // folder of the module's source; the working folder if empty
-	Arch        string // of the guest, as Go names it; this machine's if empty
-	Environment string // of the tests, as a shell has it
-	Folder      string // of the guest, where the tests run; /tmp if empty
-	Parallel    int    // number of tests at a time; 0: the default of internal/lab/labtest
+	Arch        string // architecture of the guest (a GOARCH); this machine's if empty
+	Environment string // environment variables of the tests, in shell syntax
+	Folder      string // working directory of the tests in the guest; /tmp if empty
+	Parallel    int    // number of parallel tests; 0 means the default of internal/lab/labtest
 	Lacking     bool   // accept skips that name a missing tool or privilege (internal/needs)
 	binary      string // path below the guest's /host
-	path        string // of the binary, on this machine
+	path        string // path of the binary on this machine
 }
 
-// Build compiles a suite into a folder that guests see as /host, unless the folder has its binary.
+// Build compiles a suite into a folder that guests mount as /host, unless the binary exists.
 func (s *Suite) Build(ctx context.Context, folder string) error {
 	arch := cmp.Or(s.Arch, runtime.GOARCH)
 	s.binary = filepath.Join("tests", arch, s.Tags, strings.ReplaceAll(s.Name, "/", "-")+".test")
@@ -49,10 +49,10 @@ func (s *Suite) Build(ctx context.Context, folder string) error {
 	return nil
 }
 
-// Binary returns the path of the suite's binary on this machine, once it is built.
+// Binary returns the path of the suite's binary on this machine. Call Build before.
 func (s *Suite) Binary() string { return s.path }
 
-// Packages lists the folders of all packages of this module that have tests on an architecture.
+// Packages returns the folders of all packages of this module that have tests for an architecture.
 func Packages(ctx context.Context, arch string) (names []string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", Module+"...")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)

@@ -17,21 +17,21 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// ExitError is the status of a guest's script that failed: 124 if it did not end in time.
+// ExitError is the exit status of a failed script in a guest, or 124 after a timeout.
 type ExitError int
 
 func (e ExitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// defaultTime is how long a script may run whose context has no deadline.
+// defaultTime is the time limit of a script whose context has no deadline.
 const defaultTime = time.Minute
 
-// Run runs a shell script in the guest, and returns its standard output and standard error. A
-// status other than 0 is an ExitError. The script is killed at ctx's deadline.
+// Run runs a shell script in the guest, and returns its standard output and standard error. It returns an ExitError for
+// an exit status other than 0. The script is killed at ctx's deadline.
 func (v *VM) Run(ctx context.Context, script string) (string, error) {
 	return v.Start(ctx, script).Wait()
 }
 
-// Start runs a shell script in the guest in the background, as Run does.
+// Start is like Run, and runs the script in the background.
 func (v *VM) Start(ctx context.Context, script string) *job.Job {
 	return job.Start(func(out io.Writer) error { return v.run(ctx, script, out) })
 }
@@ -42,7 +42,7 @@ func (v *VM) run(ctx context.Context, script string, out io.Writer) error {
 		defer func() { v.ports <- p }()
 		status, err := p.run(ctx, script, out)
 		if err != nil {
-			return fmt.Errorf("%s's agent: %w%s; the console's end:\n%s", v.config.Name, err, v.ending(), v.consoleTail())
+			return fmt.Errorf("%s's agent: %w%s; end of the console output:\n%s", v.config.Name, err, v.ending(), v.consoleTail())
 		}
 		if status != 0 {
 			return ExitError(status)
@@ -55,9 +55,8 @@ func (v *VM) run(ctx context.Context, script string, out io.Writer) error {
 	}
 }
 
-// port is the near end of one of the guest's agents (image/guest/vm-agent has the
-// protocol). What an abandoned request left in it is passed over: each request has a
-// number used once.
+// port is the host's end of the connection to one of the guest's agents (protocol: image/guest/vm-agent). Each request
+// has a nonce, so that output of abandoned requests is skipped.
 type port struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -70,7 +69,7 @@ func (p *port) run(ctx context.Context, script string, out io.Writer) (status in
 	if !ok {
 		deadline = time.Now().Add(defaultTime)
 	}
-	// The agent enforces the deadline; the slack is for a guest that hangs.
+	// The agent enforces the deadline. The additional time is for a guest that hangs.
 	p.conn.SetDeadline(deadline.Add(10 * time.Second))
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -97,8 +96,8 @@ func (p *port) run(ctx context.Context, script string, out io.Writer) (status in
 	return strconv.Atoi(strings.TrimSpace(text))
 }
 
-// copyUntil copies the text before mark, at once. The agent writes a newline before a mark, and a
-// mark has no other newline except at its end, so a failed match need not be retried inside.
+// copyUntil copies the text before mark without buffering. The agent writes a newline before a mark, and a mark
+// contains no other newline except at its end, so after a failed match no match can begin inside it.
 func (p *port) copyUntil(w io.Writer, mark string) error {
 	matched := 0
 	for matched < len(mark) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// talk returns a port whose agent sends a text.
-func talk(t *testing.T, text string) *port {
+// agentPort returns a port to an agent that sends a text.
+func agentPort(t *testing.T, text string) *port {
 	near, far := net.Pipe()
 	t.Cleanup(func() { near.Close() })
 	go func() {
@@ -28,11 +28,11 @@ func TestCopyUntil(t *testing.T) {
 		{"the mark's beginning, twice", "ABABAC\n" + mark, "ABABAC\n"},
 	} {
 		var got bytes.Buffer
-		if err := talk(t, row.text).copyUntil(&got, mark); err != nil || got.String() != row.want {
+		if err := agentPort(t, row.text).copyUntil(&got, mark); err != nil || got.String() != row.want {
 			t.Errorf("%s: %q, %v; want %q", row.name, &got, err, row.want)
 		}
 	}
-	if err := talk(t, "said\n").copyUntil(&bytes.Buffer{}, mark); err == nil {
-		t.Error("no error from an agent that went away")
+	if err := agentPort(t, "said\n").copyUntil(&bytes.Buffer{}, mark); err == nil {
+		t.Error("no error from an agent that closed the connection")
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"os/exec"
 )
 
-// Build makes one of this module's commands, such as "cmd/roced", as a binary that needs no
-// library of the guest's.
+// Build builds a command of this module, such as "cmd/roced", as a static binary.
 func Build(ctx context.Context, path, command string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/roced/roced/"+command)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -11,32 +11,33 @@ import (
 	"path/filepath"
 )
 
-// Model is a network card that the emulator has, and whose driver has AF_XDP zero-copy.
+// Model is an emulated network card whose driver supports AF_XDP zero-copy.
 type Model string
 
-// The models: both have zero-copy in both directions from Linux 6.14 on.
+// Models with zero-copy in both directions since Linux 6.14.
 const (
 	Virtio Model = "virtio-net-pci"
 	IGB    Model = "igb"
 )
 
-// Models are all.
+// Models contains all models.
 var Models = []Model{Virtio, IGB}
 
 // Card is a network card of a guest.
 type Card struct {
 	Model Model
-	Tap   string // with as many queues; see lab's TapQueues
-	// Queues is the number of queue pairs. An igb has as many as its driver requests, on a TAP with one.
+	Tap   string // interface with this number of queues, see lab.TapQueues
+	// Queues is the number of queue pairs. It does not apply to igb, whose driver sets the number, on a TAP with one
+	// queue.
 	Queues int
 }
 
-// MAC is the address of the card with that number in a guest.
+// MAC returns the address of a guest's card.
 func MAC(guest string, card int) net.HardwareAddr {
 	return mac(fmt.Sprintf("%s card %d", guest, card))
 }
 
-// cards are the emulator's arguments for the guest's cards.
+// cards returns the emulator's arguments for the guest's cards.
 func (c *Config) cards(netOptions string) (args []string) {
 	if len(c.Cards) == 0 && c.Tap == "" {
 		return nil
@@ -50,7 +51,7 @@ func (c *Config) cards(netOptions string) (args []string) {
 	for i, card := range c.Cards {
 		args = append(args,
 			"-netdev", fmt.Sprintf("tap,id=net%d,script=no,downscript=no,vhost=off,ifname=%s%s", i, card.Tap, card.queues()),
-			"-device", fmt.Sprintf("pcie-root-port,id=port%d,chassis=%d", i, i+1), // an igb has virtual functions, which need a bus
+			"-device", fmt.Sprintf("pcie-root-port,id=port%d,chassis=%d", i, i+1), // igb has virtual functions, which require a bus
 			"-device", fmt.Sprintf("%s,netdev=net%d,bus=port%[2]d,mac=%s%s", card.Model, i, MAC(c.Name, i), card.options()))
 	}
 	return args
@@ -63,8 +64,8 @@ func (c Card) queues() string {
 	return fmt.Sprintf(",queues=%d", c.Queues)
 }
 
-// options are those without which a driver refuses zero-copy. virtio_net needs addresses that the kernel's DMA layer
-// gives (iommu_platform, which needs the modern interface), and no vhost.
+// options returns the options that the driver requires for zero-copy. virtio_net requires DMA addresses of the kernel's
+// DMA layer (iommu_platform, which requires the modern interface), and no vhost.
 func (c Card) options() string {
 	if c.Model != Virtio {
 		return ",romfile="
@@ -76,7 +77,7 @@ func (c Card) options() string {
 	return options
 }
 
-// emulator is the command of the machine: that of the image, if it has one, else this host's.
+// emulator returns the command of the emulator: the image's, or this host's if the image has none.
 func (c *Config) emulator(ctx context.Context, args []string) *exec.Cmd {
 	if c.Arch == "arm64" {
 		return exec.CommandContext(ctx, "qemu-system-aarch64", args...)

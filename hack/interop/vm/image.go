@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is one of the kernels that Debian has.
+// Kernel is a kernel of Debian.
 type Kernel string
 
-// The kernels: the oldest that roced supports, the newest of Debian 12, and the newest that Debian has for any
-// release. The image with the last also has an emulator whose cards have AF_XDP zero-copy. Those for arm64 have
-// pages of 4 KiB and of 16 KiB.
+// The oldest kernel that roced supports, the newest of Debian 12, and the newest of any Debian release. The image with
+// Newest also contains an emulator with cards for AF_XDP zero-copy. The arm64 kernels have pages of 4 KiB and of 16
+// KiB.
 const (
 	Stable            Kernel = "stable"              // 6.1
 	Backports         Kernel = "backports"           // 6.12
@@ -33,7 +33,7 @@ const (
 	ARM64Backports16K Kernel = "arm64-backports-16k" // 6.12
 )
 
-// Arch returns the architecture of a kernel and of its image, as Go names it.
+// Arch returns the GOARCH of a kernel and of its image.
 func (k Kernel) Arch() string {
 	if strings.HasPrefix(string(k), "arm64-") {
 		return "arm64"
@@ -46,19 +46,19 @@ func ParseKernel(name string) (Kernel, error) {
 	if k := Kernel(name); k == Stable || k == Backports || k == Newest {
 		return k, nil
 	}
-	return "", fmt.Errorf("kernel %q: %s (Linux 6.1), %s (6.12) or %s (of Debian 13's backports)", name, Stable, Backports, Newest)
+	return "", fmt.Errorf("unknown kernel %q, want %s (Linux 6.1), %s (6.12) or %s (Debian 13 backports)", name, Stable, Backports, Newest)
 }
 
-// ImageDir is where images are kept, some 170 MB each, and the packages they are made of.
+// ImageDir is the folder of the images, about 170 MB each, and of the packages that they are built from.
 const ImageDir = "/var/tmp/roced-interop"
 
-// recipe is all that an image is made from, except Debian's packages.
+// recipe contains the sources of an image except Debian's packages.
 //
 //go:embed image
 var recipe embed.FS
 
-// Image builds the image of a kernel, if it is missing, and returns its folder. The builder's output goes to
-// progress. It needs Debian's archive; missing programs are reported by name.
+// Image returns the folder of a kernel's image, and builds the image if it is missing. This requires access to Debian's
+// archive. The output of the build is written to progress. The error names missing programs.
 func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, err error) {
 	if err := os.MkdirAll(ImageDir, 0o755); err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, 
 	return dir, os.WriteFile(filepath.Join(dir, "recipe"), []byte(version), 0o644)
 }
 
-// Release is the kernel release of an image, as uname -r has it.
+// Release returns the kernel release of an image, as uname -r prints it.
 func Release(image string) string {
 	release, err := os.ReadFile(filepath.Join(image, "kernel-release"))
 	if err != nil {
@@ -106,7 +106,7 @@ func build(ctx context.Context, kernel Kernel, dir string, progress io.Writer) e
 	return cmd.Run()
 }
 
-// recipeVersion changes with the recipe.
+// recipeVersion returns a hash of the recipe.
 func recipeVersion() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(recipe, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -120,7 +120,7 @@ func recipeVersion() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// lock keeps two processes from building at once.
+// lock prevents concurrent builds by several processes.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -23,38 +23,38 @@ import (
 
 // Config describes the machine to start.
 type Config struct {
-	Name      string         // also the guest's host name
-	Image     string         // a folder that Image made
-	Arch      string         // of the image, as Go names it; amd64 if empty
-	Namespace *lab.Namespace // where QEMU runs and Tap is; nil without a network
-	Tap       string         // the interface that is the guest's wire; the guest has no network if it is empty and has no Cards
-	Cards     []Card         // the guest's cards, in place of the one on Tap
-	Addresses []string       // of the guest's eth0, such as "10.98.0.2/24"
-	MTU       int            // of the guest's eth0
-	Memory    int            // MB; 0 stands for 512
-	CPUs      int            // 0 stands for 1
-	Share     string         // a folder that the guest sees as /host; none if empty
+	Name      string         // name of the machine and host name of the guest
+	Image     string         // folder of an image, see Image
+	Arch      string         // GOARCH of the image; amd64 if empty
+	Namespace *lab.Namespace // namespace of QEMU and Tap; nil without a network
+	Tap       string         // interface of the guest's network; no network if empty and without Cards
+	Cards     []Card         // network cards of the guest, instead of the one on Tap
+	Addresses []string       // addresses of the guest's eth0, such as "10.98.0.2/24"
+	MTU       int            // MTU of the guest's eth0
+	Memory    int            // in MB; 0 means 512
+	CPUs      int            // number of processors; 0 means 1
+	Share     string         // folder that the guest mounts as /host; none if empty
 	NoRXE     bool           // without Soft-RoCE's rxe0 on eth0
-	USO       bool           // the guest takes trains of UDP packets in one frame; see CanUSO
+	USO       bool           // the guest receives trains of UDP packets as one frame, see CanUSO
 }
 
-// agents is how many scripts can run in a guest at once.
+// agents is the maximum number of concurrent scripts in a guest.
 const agents = 8
 
-// bootTime bounds the start; it takes about five seconds on an idle machine, and minutes on a busy one.
+// bootTime is the time limit of a boot, which takes about five seconds on an idle machine, and minutes on a busy one.
 const bootTime = 15 * time.Minute
 
 // VM is a running virtual machine.
 type VM struct {
 	config Config
-	dir    string // its sockets and its console's text
+	dir    string // folder of the sockets and the console output
 	qemu   *job.Job
 	kill   context.CancelFunc // ends QEMU
-	ports  chan *port         // the idle ones
+	ports  chan *port         // idle ports
 	all    []*port
 }
 
-// Boot starts a machine, and returns when it answers.
+// Boot starts a machine, and returns when an agent responds.
 func Boot(ctx context.Context, config Config) (*VM, error) {
 	v := &VM{config: config, ports: make(chan *port, agents)}
 	err := v.boot(ctx)
@@ -94,13 +94,13 @@ func (v *VM) boot(ctx context.Context) (err error) {
 	return nil
 }
 
-// wireOptions turn checksum and segmentation offloads off, so that packets on the TAP are as on a wire.
+// wireOptions disables checksum and segmentation offloads, so that packets on the TAP are as on a physical link.
 const wireOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso=off," +
 	"guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off," +
 	"host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off"
 
-// CanUSO reports whether the emulator can hand UDP trains to a guest: QEMU 8.2 and later. The guest
-// takes them from Linux 6.2 on.
+// CanUSO reports whether the emulator can pass UDP trains to a guest, which requires QEMU 8.2. The guest requires Linux
+// 6.2.
 var CanUSO = sync.OnceValues(func() (bool, error) {
 	said, err := exec.Command("qemu-system-x86_64", "-device", "virtio-net-pci,help").CombinedOutput()
 	if err != nil {
@@ -109,13 +109,13 @@ var CanUSO = sync.OnceValues(func() (bool, error) {
 	return strings.Contains(string(said), "guest_uso4"), nil
 })
 
-// netOptions are wireOptions, with what newer emulators have.
+// netOptions returns wireOptions with the options of newer emulators.
 func (c *Config) netOptions() (string, error) {
 	switch can, err := CanUSO(); {
 	case err != nil:
 		return "", err
 	case c.USO && !can:
-		return "", errors.New("this QEMU cannot hand trains to a guest; 8.2 can (guest_uso4)")
+		return "", errors.New("this QEMU cannot pass UDP trains to a guest (guest_uso4); use QEMU 8.2 or later")
 	case c.USO:
 		return strings.Replace(wireOptions, "guest_csum=off", "guest_csum=on", 1) + ",guest_uso4=on,guest_uso6=on,host_uso=off", nil
 	case can:
@@ -124,18 +124,18 @@ func (c *Config) netOptions() (string, error) {
 	return wireOptions, nil
 }
 
-// machine has what depends on the architecture: the emulator's board and processor, and the kernel's console.
+// machine contains the architecture-dependent parameters: the emulator's board and processor, and the kernel's console.
 type machine struct{ board, processor, console string }
 
-// machines have all features of the emulator, except those that it emulates slowly. amd64 lacks fast string instructions
-// (ERMS, FSRM), with which the kernel would clear and copy memory byte by byte. arm64 lacks pointer authentication, and has
-// atomic instructions and all page sizes.
+// machines contains the machine of each architecture. They have all features of the emulator, except those that it
+// emulates slowly. amd64 has no fast string instructions (ERMS, FSRM), with which the kernel would clear and copy
+// memory byte by byte. arm64 has atomic instructions and all page sizes, but no pointer authentication.
 var machines = map[string]machine{
 	"amd64": {"q35,accel=tcg,usb=off,vmport=off,smbus=off", "max,-erms,-fsrm", "ttyS0"},
 	"arm64": {"virt,accel=tcg,usb=off,gic-version=3", "neoverse-n1", "ttyAMA0"},
 }
 
-// kernelOptions make the boot short, and the emulated clock count.
+// kernelOptions shortens the boot, and makes the kernel trust the emulated clock.
 const kernelOptions = "quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
 
 func (v *VM) arguments(netOptions string) []string {
@@ -175,13 +175,13 @@ func (v *VM) arguments(netOptions string) []string {
 func (v *VM) socket(i int) string { return filepath.Join(v.dir, fmt.Sprintf("agent%d", i)) }
 func (v *VM) console() string     { return filepath.Join(v.dir, "console") }
 
-// mac is a locally administered address, the same each time for a name.
+// mac returns a locally administered address, which is always the same for a name.
 func mac(name string) net.HardwareAddr {
 	sum := md5.Sum([]byte(name))
 	return net.HardwareAddr{0x52, 0x54, 0x00, sum[0], sum[1], sum[2]}
 }
 
-// connect takes every agent's socket, once QEMU listens there.
+// connect connects to the sockets of all agents when QEMU listens.
 func (v *VM) connect(ctx context.Context) error {
 	for i := range agents {
 		conn, err := v.dial(ctx, v.socket(i))
@@ -211,7 +211,8 @@ func (v *VM) dial(ctx context.Context, path string) (net.Conn, error) {
 	}
 }
 
-// ending returns how QEMU has ended, if it has. The agent may become silent a little earlier.
+// ending returns the exit status of QEMU, if it has ended. It waits up to a second, since the agent may close its
+// connection before QEMU ends.
 func (v *VM) ending() string {
 	select {
 	case <-v.qemu.Done():
@@ -222,13 +223,13 @@ func (v *VM) ending() string {
 	}
 }
 
-// consoleTail returns the end of the guest kernel's output.
+// consoleTail returns the end of the guest's console output.
 func (v *VM) consoleTail() string {
 	text, _ := os.ReadFile(v.console())
 	return string(text[max(0, len(text)-2000):])
 }
 
-// Close ends the machine at once; it has no state to lose.
+// Close kills the machine, which has no persistent state.
 func (v *VM) Close() error {
 	for _, p := range v.all {
 		p.conn.Close()

@@ -1,14 +1,14 @@
 #!/bin/sh
-# What is done in the guest at each boot, as root, by a unit of its own. Its stage is in /host/stage; a
-# line a check goes to /host/result. /host has v1.deb, v2.deb and client.
+# The checks in the guest. A unit runs this script as root at each boot. /host/stage contains the stage, and
+# /host/result gets a line per check. /host also contains v1.deb, v2.deb and client.
 
-check() { # NAME COMMAND...: the command succeeds
+check() { # NAME COMMAND...: checks that the command succeeds
 	name=$1
 	shift
 	if out=$("$@" 2>&1); then
 		echo "PASS $name" >>/host/result
 	else
-		echo "FAIL $name: $* gives $?: $out" >>/host/result
+		echo "FAIL $name: $* exits with $?: $out" >>/host/result
 		journalctl -u 'roced*' --no-pager -n 40
 		systemctl status --no-pager 'roced*'
 	fi
@@ -16,7 +16,7 @@ check() { # NAME COMMAND...: the command succeeds
 
 refuses() { ! "$@"; }
 
-eventually() { # COMMAND...: it succeeds within a minute
+eventually() { # COMMAND...: retries until the command succeeds, for a minute
 	for i in $(seq 120); do
 		"$@" >/dev/null 2>&1 && return 0
 		sleep 0.5

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// imageDir is where the guest's file system is kept: 1.5 GB, a third of it in use.
+// imageDir is the folder of the guest's file system: 1.5 GB, a third of it in use.
 const imageDir = "/var/tmp/roced-package"
 
 // inside lists the guest's additional packages.
 const inside = "systemd-sysv,dbus,udev,linux-image-amd64,initramfs-tools,iproute2,kmod,init-system-helpers,procps"
 
-// unit runs guest.sh at each boot. It comes early, so that it can reboot whatever else waits.
+// unit runs guest.sh at each boot. It starts early, so that it can reboot without waiting for other units.
 const unit = `[Unit]
 After=basic.target
 [Service]
@@ -25,8 +25,8 @@ ExecStart=/bin/sh -c 'modprobe 9pnet_virtio; modprobe 9p; mount -t 9p -o trans=v
 WantedBy=multi-user.target
 `
 
-// makeImage makes the guest's disk, its kernel and its initial file system, unless they are there.
-// Its last step is the one that makes it known.
+// makeImage builds the guest's disk, kernel and initial file system, unless they exist. The last step creates the file
+// that marks them as complete.
 func makeImage(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(imageDir, "made")); err == nil {
 		return nil

@@ -22,11 +22,11 @@ import (
 //go:embed guest.sh
 var guestScript []byte
 
-// machineTime bounds the guest's life.
+// machineTime is the time limit of the guest.
 const machineTime = 15 * time.Minute
 
 func main() {
-	log := flag.Bool("v", false, "print the guest's output, too")
+	log := flag.Bool("v", false, "print the guest's output")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := test(ctx, *log)
@@ -39,7 +39,7 @@ func main() {
 
 func test(ctx context.Context, log bool) error {
 	if os.Geteuid() != 0 {
-		return errors.New("a file system with owners needs root")
+		return errors.New("building a file system with owners requires root")
 	}
 	if err := tools.Check("test-package"); err != nil {
 		return err
@@ -64,7 +64,7 @@ func test(ctx context.Context, log bool) error {
 	return errors.Join(failed, err, judge(string(result)))
 }
 
-// fill creates the files that the guest finds under /host.
+// fill creates the files that the guest mounts under /host.
 func fill(ctx context.Context, dir, share string) error {
 	if err := os.Mkdir(share, 0o755); err != nil {
 		return err
@@ -85,10 +85,10 @@ func fill(ctx context.Context, dir, share string) error {
 	)
 }
 
-// kernelOptions make the emulated clock count, and the boot short.
+// kernelOptions makes the kernel trust the emulated clock, and shortens the boot.
 const kernelOptions = "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off tsc=reliable no_timer_check quiet"
 
-// boot runs the machine until it powers itself off. It has no network.
+// boot runs the machine until it powers off. It has no network.
 func boot(ctx context.Context, dir, share string) error {
 	ctx, cancel := context.WithTimeout(ctx, machineTime)
 	defer cancel()
@@ -100,12 +100,12 @@ func boot(ctx context.Context, dir, share string) error {
 		"-virtfs", "local,mount_tag=host,security_model=none,path="+share, "-serial", "file:"+console)
 	if err != nil {
 		text, _ := os.ReadFile(console)
-		return fmt.Errorf("%w; the console's end:\n%s", err, text[max(0, len(text)-2000):])
+		return fmt.Errorf("%w; end of the console output:\n%s", err, text[max(0, len(text)-2000):])
 	}
 	return nil
 }
 
-// judge prints the checks, and returns an error unless all passed and the last was reached.
+// judge prints the checks, and returns an error unless all passed and the script reached its end.
 func judge(result string) error {
 	passed, failed := 0, 0
 	for _, line := range strings.Split(strings.TrimSpace(result), "\n") {

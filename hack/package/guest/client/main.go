@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// messages are as many as are sent, one after the other.
+// messages is the number of messages.
 const messages = 100
 
 func main() {
@@ -54,10 +54,10 @@ func exchange(socket, device string) (err error) {
 			return err
 		}
 		if string(m.Data) != fmt.Sprint(i) {
-			return fmt.Errorf("message %d is %q", i, m.Data)
+			return fmt.Errorf("unexpected message %d: %q", i, m.Data)
 		}
 		m.Release()
 	}
-	fmt.Println(messages, "messages of", e.LocalAddr())
+	fmt.Println(messages, "messages from", e.LocalAddr())
 	return nil
 }
