@@ -1,12 +1,12 @@
 #!/bin/sh
 # Runs the README's two commands where Go is the only tool. Run it as root, by "make fresh". Each job can run alone:
 #   hack/fresh.sh root      as root in a minimal Debian
-# hack/fresh.sh chroot the same where / is not a mount point, the most restrictive environment of root
+#   hack/fresh.sh chroot    the same where / is not a mount point, the most restrictive environment of root
 #   hack/fresh.sh user      as an ordinary user in a minimal Debian
 #   hack/fresh.sh here      as an ordinary user on this machine, with its tools
-# hack/fresh.sh debian only creates the archive of the minimal Debian A job fails if a command fails, or if a test is
-# skipped for another reason than a missing tool or privilege. A file lists the tests that root or chroot skipped, for
-# .ci/run. Jobs run in their own namespaces without a network.
+#   hack/fresh.sh debian    only creates the archive of the minimal Debian
+# A job fails if a command fails, or if a test is skipped for another reason than a missing tool or privilege. A file
+# lists the tests that root or chroot skipped, for .ci/run. Jobs run in their own namespaces without a network.
 set -eu
 cd "$(dirname "$0")/.."
 kept=${XDG_CACHE_HOME:-$HOME/.cache}/roced/fresh # the archive, the jobs' folders and the lists

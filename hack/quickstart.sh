@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the quick starts of README.md as they are written, as root, in namespaces of its own. It needs a checkout in which
-# "make build clib" has its tools, iproute2, and perftest. The first block, which hack/fresh.sh runs, is left out.
+# Runs the unchanged quick starts of README.md as root, in new namespaces. It requires the tools of "make build clib",
+# iproute2 and perftest. It omits the first block, which hack/fresh.sh runs.
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1:-}" != inside ]; then
@@ -10,7 +10,7 @@ mount -t tmpfs none /run
 mkdir /run/netns
 ip link set lo up
 
-# block prints a block of commands of the section, by its number.
+# block prints a block of commands of the section by its number.
 block() {
 	sed -n '/^## Quick start/,/^## Status/p' README.md |
 		awk -v want="$1" '/^    / { if (!in_block) n++; in_block = 1; if (n == want) print substr($0, 5); next } { in_block = 0 }'
@@ -34,7 +34,7 @@ for host in first second; do
 	ip -n $host link set lo up
 	ip -n $host link set eth0 up
 done
-# command prints the command of a line, by its comment.
+# command prints the command of the line with a comment.
 command() { block 4 | grep "# $1" | sed 's/ *#.*//'; }
 # shellcheck disable=SC2046 # the words of a command
 {

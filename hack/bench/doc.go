@@ -2,8 +2,8 @@
 
 // Command bench compares roced with the kernel's UDP and raw AF_XDP, in one run, on one veth pair between two
 // namespaces, and prints the ratios. "make bench" runs it.
-// main.go cases, their order and number of rounds
 //
+//	main.go     cases, their order and number of rounds
 //	  │ one process per side and case: "bench child" with a job as a JSON argument
 //	  ▼
 //	roles.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time; udpgso.go: trains

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command package builds the files of a release: go run ./hack/package, or make package and make image.
-// main.go the command line, and a release: formats and processors
-// source.go the version from the tag, and the time from the commit
-// stage.go the binary, manual pages, completions, C libraries; then nfpm, once per format
-// weak.go support for older glibc versions in the C libraries; not required for musl
-// tarball.go reproducible archives
-// sbom.go the components of the binary (CycloneDX)
+//
+//	main.go       the command line, and a release: formats and processors
+//	source.go     the version from the tag, and the time from the commit
+//	stage.go      the binary, manual pages, completions, C libraries; then nfpm, once per format
+//	weak.go       support for older glibc versions in the C libraries; not required for musl
+//	tarball.go    reproducible archives
+//	sbom.go       the components of the binary (CycloneDX)
 //	image.go      an OCI image for all processors
-// nfpm.yaml the files and dependencies of the package roced
-// nfpm-verbs.yaml the same for the C libraries, package roced-verbs
+//	nfpm.yaml     the files and dependencies of the package roced
+//	nfpm-verbs.yaml  the same for the C libraries, package roced-verbs
 //	root/         the units, sysusers.d, tmpfiles.d, documents
 //	deb/, rpm/    maintainer scripts
 //

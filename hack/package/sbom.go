@@ -52,7 +52,7 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// bill is of the binary and the C libraries. The modules are those that the go command has written into the binary.
+// bill returns the SBOM of the binary and the C libraries. It lists the modules in the binary's build information.
 func (j *job) bill() ([]byte, error) {
 	info, err := buildinfo.ReadFile(j.path("roced"))
 	if err != nil {
@@ -87,7 +87,7 @@ func (j *job) bill() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// file is a file of ours, with its checksum.
+// file returns the component of a built file, with its checksum.
 func (j *job) file(kind, name, path string) (component, error) {
 	sum, err := sumOf(path)
 	c := component{Type: kind, Ref: name, Name: name, Version: j.version, Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}, Licenses: make([]license, 1)}

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// describe sets the version and the time, if they are not given: the tag's, and the commit's. SOURCE_DATE_EPOCH
-// allows others to build the same bytes (reproducible-builds.org).
+// describe sets the version and the time from the tag and the commit, unless they are given. SOURCE_DATE_EPOCH allows
+// others to reproduce a build (reproducible-builds.org).
 func (r *release) describe() error {
 	if r.version == "" {
 		described, err := git("describe", "--tags", "--match", "v[0-9]*")
@@ -30,7 +30,7 @@ func (r *release) describe() error {
 	if !given {
 		var err error
 		if epoch, err = git("log", "-1", "--format=%ct"); err != nil {
-			return fmt.Errorf("the time of the commit: %w; without git, give it by SOURCE_DATE_EPOCH", err)
+			return fmt.Errorf("time of the commit: %w; without git, set SOURCE_DATE_EPOCH", err)
 		}
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
@@ -41,7 +41,7 @@ func (r *release) describe() error {
 	return nil
 }
 
-// untagged is the version before there is any tag.
+// untagged is the version without a tag.
 const untagged = "0.0.0~dev"
 
 // versionOf converts the output of git describe to a version: commits after a tag are newer than the tag.

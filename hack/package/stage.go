@@ -15,13 +15,13 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// nfpm is run by version, so that it is not a dependency of this module's users.
+// nfpm is run in a pinned version, and is no dependency of this module.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
-// libraries are the C libraries' files: those for glibc, and those for musl, which are of the same names.
+// libraries contains the files of the C libraries for glibc and for musl.
 var libraries = []string{"libibverbs.so.1", "librdmacm.so.1", "musl/libibverbs.so.1", "musl/librdmacm.so.1"}
 
-// prepare makes all that is packed.
+// prepare creates all files to pack.
 func (j *job) prepare() error {
 	if err := os.Mkdir(j.stage, 0o755); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (j *job) prepare() error {
 
 func (j *job) path(name string) string { return filepath.Join(j.stage, name) }
 
-// binary builds roced for the target, and, for the pages and completions, for this machine: alike, so that packages for
-// this machine and for others compile the same.
+// binary builds roced for the target and for this machine, which generates the pages and completions. Both builds have
+// the same flags.
 func (j *job) binary() error {
 	flags := "-ldflags=-s -w -buildid="
 	if j.tag != "" {
@@ -52,7 +52,7 @@ func (j *job) binary() error {
 	return errors.Join(build(j.arch, "roced"), build(runtime.GOARCH, "here"))
 }
 
-// libraries builds the C libraries, without debugging information: for glibc from 2.28 on, and for musl.
+// libraries builds the C libraries without debugging information, for glibc 2.28 and later and for musl.
 func (j *job) libraries() error {
 	glibc, musl := tools.Compilers(runtime.GOARCH, j.arch)
 	if err := errors.Join(j.compile("verbs", glibc, "OLD_GLIBC=1"), j.compile("verbs/musl", musl, "MUSL=1")); err != nil {
@@ -71,7 +71,7 @@ func (j *job) compile(folder string, compiler, kind string) error {
 	if j.draft != "" {
 		out = filepath.Join(j.draft, j.arch, folder)
 	}
-	// RECIPE: with other flags all is compiled again.
+	// RECIPE makes changed flags in this file recompile everything.
 	err := j.run("make", "", "-s", fmt.Sprintf("-j%d", runtime.NumCPU()), "-C", "verbs/c", "OUT="+out, "CC="+compiler, kind,
 		"CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.", "RECIPE=../../hack/package/stage.go")
 	if err != nil || j.draft == "" {
@@ -80,7 +80,7 @@ func (j *job) compile(folder string, compiler, kind string) error {
 	return errors.Join(os.MkdirAll(j.path(folder), 0o755), j.run("cp", "", filepath.Join(out, "libibverbs.so.1"), filepath.Join(out, "librdmacm.so.1"), j.path(folder)))
 }
 
-// pages writes and compresses the manual.
+// pages writes and compresses the manual pages.
 func (j *job) pages() error {
 	if err := j.run(j.path("here"), "", "man", "--write", j.path("man")); err != nil {
 		return err
@@ -106,13 +106,13 @@ func (j *job) completions() error {
 	return nil
 }
 
-// changelog is Debian's, which has to be there; the changes themselves are in CHANGELOG.md.
+// changelog writes the changelog that Debian requires. It refers to CHANGELOG.md.
 func (j *job) changelog() error {
 	text := fmt.Sprintf("roced (%s) unstable; urgency=medium\n\n  * See /usr/share/doc/roced/CHANGELOG.md of the package roced.\n\n -- %s  %s\n", j.version, j.maintainer, j.time.Format(time.RFC1123Z))
 	return j.compress(j.path("changelog.gz"), []byte(text))
 }
 
-// pack runs nfpm, on this machine's processor whatever the target's: the command, and the C libraries.
+// pack runs nfpm, which is built for this machine's processor, for the command and the C libraries.
 func (j *job) pack(format string) error {
 	for _, contents := range []string{"nfpm.yaml", "nfpm-verbs.yaml"} {
 		if err := j.run("go", "GOFLAGS=-mod=mod", "run", nfpm, "package", "-f", "hack/package/"+contents, "-p", format, "-t", j.output+"/"); err != nil {

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// entry is a file in an archive; a folder if it has no source and no link.
+// entry is a file in an archive, or a folder if it has neither source nor link.
 type entry struct {
 	name, source, link string
 	mode               int64
 }
 
-// tarball writes the binary, the C libraries, the manual and the bill of materials, for use without a package.
+// tarball writes an archive with the binary, the C libraries and the manual for use without a package, and the SBOM.
 func (j *job) tarball() error {
 	name := fmt.Sprintf("roced_%s_linux_%s", j.version, j.arch)
 	entries := []entry{{name: "bin", mode: 0o755}, {name: "bin/roced", source: j.path("roced"), mode: 0o755}, {name: "lib", mode: 0o755}}
@@ -53,7 +53,7 @@ func (j *job) tarball() error {
 	return errors.Join(j.compress(base+".tar.gz", archive), os.WriteFile(base+".cdx.json", bill, 0o644))
 }
 
-// libraryEntries are the C libraries in a folder.
+// libraryEntries returns the entries of the C libraries in a folder.
 func (j *job) libraryEntries(folder string) []entry {
 	list := []entry{{name: folder + "/musl", mode: 0o755}}
 	for _, library := range libraries {
@@ -62,7 +62,7 @@ func (j *job) libraryEntries(folder string) []entry {
 	return list
 }
 
-// archive makes a tar of entries, which are root's and of the release's time.
+// archive returns a tar file of entries, which have the owner root and the release's time.
 func (r *release) archive(entries []entry) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -97,7 +97,7 @@ func (e entry) write(w *tar.Writer, when time.Time) error {
 	return err
 }
 
-// compressed is what gzip -9n makes: no name, no time.
+// compressed compresses like gzip -9n, without name and time.
 func (r *release) compressed(text []byte) ([]byte, error) {
 	level := gzip.BestCompression
 	if r.draft != "" {
@@ -112,7 +112,7 @@ func (r *release) compressed(text []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// compress writes a compressed file.
+// compress writes text to a compressed file.
 func (r *release) compress(path string, text []byte) error {
 	packed, err := r.compressed(text)
 	if err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// mostExposure is what systemd-analyze may say of a unit at most, of 10.
+// mostExposure is the maximum exposure level (0 to 10) of systemd-analyze for a unit.
 const mostExposure = 2.0
 
-// TestOneImageName: what make image writes has the name that the Makefile, the manifests and the documents use.
+// TestOneImageName checks that the Makefile, the manifests and the documents use the name of the image that "make
+// image" writes.
 func TestOneImageName(t *testing.T) {
 	found := 0
 	for _, pattern := range []string{"Makefile", "docs/*.md", "README.md", "deploy/kubernetes/Containerfile", "deploy/*/*.md", "hack/containers/*"} {
@@ -36,13 +37,13 @@ func TestOneImageName(t *testing.T) {
 		}
 	}
 	if found == 0 {
-		t.Error("the image is named nowhere")
+		t.Error("no file contains the image's name")
 	}
 }
 
 var exposure = regexp.MustCompile(`exposure level for .*: ([0-9.]+)`)
 
-// TestUnitsAreHardened: exceptions from hardening are intentional, and the unit states the reason.
+// TestUnitsAreHardened checks the exposure level of the units, whose comments state the exceptions from hardening.
 func TestUnitsAreHardened(t *testing.T) {
 	needs.Tools(t, "systemd-analyze")
 	for _, unit := range []string{"root/roced.service", "root/roced@.service"} {
@@ -52,7 +53,7 @@ func TestUnitsAreHardened(t *testing.T) {
 			t.Fatalf("%s: %v: %s", unit, err, out)
 		}
 		if level, err := strconv.ParseFloat(string(found[1]), 64); err != nil || level > mostExposure {
-			t.Errorf("%s: exposure %s, at most %.1f: %s", unit, found[1], mostExposure, out)
+			t.Errorf("%s: exposure %s, want at most %.1f: %s", unit, found[1], mostExposure, out)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"os"
 )
 
-// weakVersion is VER_FLG_WEAK of a version that a library needs: if the C library lacks it, the loader continues
-// without the symbols of that version.
+// weakVersion is VER_FLG_WEAK of a required version: if the C library lacks the version, the loader continues without
+// its symbols.
 const weakVersion = 2
 
-// weaken marks the versions that a library needs only for weak symbols, which it may do without. The linker does not
-// mark them, so that an older C library would refuse the library whole.
+// weaken marks the versions that a library requires only for weak symbols. The linker does not mark them, so the
+// library could not be loaded with an older C library.
 func weaken(path string) error {
 	strong, err := strongVersions(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func weaken(path string) error {
 	return err
 }
 
-// strongVersions are the numbers of the versions that symbols need which must be there.
+// strongVersions returns the indices of the versions that non-weak symbols require.
 func strongVersions(path string) (map[uint16]bool, error) {
 	library, err := elf.Open(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func strongVersions(path string) (map[uint16]bool, error) {
 	}
 	defer library.Close()
 	if library.Class != elf.ELFCLASS64 || library.Data != elf.ELFDATA2LSB {
-		return nil, errors.New("not a library of 64 bits, the least first")
+		return nil, errors.New("not a 64-bit little-endian library")
 	}
 	symbols, err := library.DynamicSymbols()
 	if err != nil {

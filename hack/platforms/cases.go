@@ -12,20 +12,20 @@ import (
 	"github.com/roced/roced/hack/interop/suite"
 )
 
-// Time limits, which end what hangs. Emulation is slow, and the machine may be shared.
+// Time limits, which end hanging cases. They are long, since emulation is slow and the machine may be shared.
 const (
 	demoTime    = 30 * time.Minute
 	programTime = 15 * time.Minute
-	suiteTime   = 2 * time.Hour // of the tests of one package
+	suiteTime   = 2 * time.Hour // for the tests of one package
 )
 
-// parallelTests is the number of tests of a package that run at a time. By default a processor runs four (internal/lab/labtest),
-// of which several spin: an emulated one would give each too little time for the time limits of the product.
+// parallelTests is the number of parallel tests of a package. The default of four per processor (internal/lab/labtest)
+// is too high for an emulated one: several tests spin, and the timeouts of the product would expire.
 const parallelTests = 2
 
 // testCase is a script that runs in the guest, or the tests of a package.
 type testCase struct {
-	column string // of the table
+	column string // column of the table
 	name   string
 	script string
 	want   string // regular expression that the script's output must match
@@ -33,10 +33,10 @@ type testCase struct {
 	tests  *suite.Suite
 }
 
-// columns are the table's, in its order.
+// columns contains the columns of the table in order.
 var columns = []string{"demo as root", "demo as a user", "doctor", "in memory", "UDP sockets", "XDP", "tests"}
 
-// cases returns the platform's cases that are selected.
+// cases returns the selected cases of the platform.
 func (p platform) cases(ctx context.Context, o options) (cases []testCase, err error) {
 	all := append(hostCases(o.short), programCases()...)
 	for _, c := range all {
@@ -63,9 +63,9 @@ func (p platform) cases(ctx context.Context, o options) (cases []testCase, err e
 	return cases, nil
 }
 
-// notice states which tests run where.
+// notice is the text below the table.
 const notice = `Tests whose binary links no function that depends on the kernel run on one machine of each architecture ("once").
-Tests below hack/ do not run: they are of developers' tools, which run where Go is.
+Tests below hack/ do not run: they test developers' tools, which require Go.
 `
 
 // isTool reports whether a package is a developer's tool.
@@ -74,7 +74,7 @@ func isTool(name string) bool { return strings.HasPrefix(name, "hack/") }
 // isShort lists the cases of -short.
 var isShort = map[string]bool{"demo as root": true, "demo as a user": true, "in memory: ibv_rc_pingpong": true}
 
-// hostCases are about the host alone.
+// hostCases returns the cases with roced's own commands.
 func hostCases(short bool) []testCase {
 	demo := "roced demo"
 	if short {
@@ -89,7 +89,7 @@ func hostCases(short bool) []testCase {
 	}
 }
 
-// programCases are the unmodified programs in C of rdma-core and perftest, over each network.
+// programCases returns the cases with unmodified C programs of rdma-core and perftest, over each network.
 func programCases() (cases []testCase) {
 	for _, network := range []struct{ column, name string }{{"in memory", "memory"}, {"UDP sockets", "udp"}, {"XDP", "xdp"}} {
 		for _, program := range []struct{ name, script, want string }{
@@ -108,8 +108,8 @@ func programCases() (cases []testCase) {
 	return cases
 }
 
-// prepare compiles the tests of a case. It reports whether they run once for each architecture, because no system call of
-// theirs depends on the kernel.
+// prepare compiles the tests of a case. It reports whether they run once per architecture, because none of their system
+// calls depends on the kernel.
 func (c testCase) prepare(ctx context.Context, share *share) (once bool, err error) {
 	if c.tests == nil {
 		return false, nil
@@ -121,7 +121,7 @@ func (c testCase) prepare(ctx context.Context, share *share) (once bool, err err
 	return len(calls) == 0, err
 }
 
-// run runs a case. The note has the number of its tests.
+// run runs a case. The note contains the numbers of tests.
 func (c testCase) run(ctx context.Context, m *machine) (note, out string, err error) {
 	if c.tests != nil {
 		if _, err := m.run(ctx, programTime, ""); err != nil {

@@ -1,4 +1,4 @@
-# Functions of the cases, which run in the guest under dash. $network is memory, udp or xdp.
+# Functions for the cases, which run in the guest under dash. $network is memory, udp or xdp.
 
 # install unpacks the release's packages.
 install() {
@@ -9,7 +9,7 @@ install() {
 # user runs a command as an ordinary user, with the usual limit of locked memory.
 user() { su -s /bin/sh nobody -c "ulimit -l 8192; cd /tmp; $*"; }
 
-# at runs a command on a side of the network, server or client, as an ordinary user.
+# at runs a command as an ordinary user on a side of the network (server or client).
 at() {
 	side=$1 socket=/tmp/$network-$1.sock
 	shift
@@ -19,7 +19,7 @@ at() {
 	esac
 }
 
-# wired makes two namespaces once, joined by a veth pair.
+# wired creates two namespaces that are connected by a veth pair, unless they exist.
 wired() {
 	[ ! -e "/run/netns/$network-client" ] || return 0
 	for side in server client; do ip netns add "$network-$side"; done
@@ -33,7 +33,7 @@ wired() {
 	done
 }
 
-# serve starts the service of a side and waits until it answers.
+# serve starts the service of a side and waits until it responds.
 serve() {
 	side=$1 socket=/tmp/$network-$1.sock log=/tmp/$network-$1.log
 	shift
@@ -45,7 +45,7 @@ serve() {
 	done
 }
 
-# services starts those of the network's services that do not answer.
+# services starts the network's services that do not respond.
 services() {
 	sides="server client" name=10.77.0.1 server=10.77.0.1 client=10.77.0.2
 	case $network in
@@ -62,10 +62,10 @@ services() {
 	done
 }
 
-# early matches the errors of clients whose server does not listen yet.
+# early matches the errors of clients before their server listens.
 early='couldn.t connect|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (1|8|28)'
 
-# pair runs a server and a client, the client again until the server listens.
+# pair runs a server and a client. It repeats the client until the server listens.
 pair() {
 	at server roced exec -- "$1" >/tmp/server.log 2>&1 &
 	running=$! tries=0
@@ -83,7 +83,7 @@ pair() {
 	said
 }
 
-# group runs a receiver and a sender, the sender again until the receiver has joined and received all.
+# group runs a receiver and a sender. It repeats the sender until the receiver has joined and received all messages.
 group() {
 	at server roced exec -- "$1" >/tmp/server.log 2>&1 &
 	running=$!

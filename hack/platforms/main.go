@@ -19,17 +19,17 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// options are the options of the command line.
+// options contains the command-line options.
 type options struct {
 	platforms []platform
 	only      *regexp.Regexp
 	short     bool
-	run       string        // as go test's -run
-	timeout   time.Duration // of the tests of one package
-	parallel  int           // number of machines that run at a time
-	resume    string        // a file with the cases that have passed
-	share     string        // a folder for the guests
-	script    string        // run instead of the cases
+	run       string        // -run of go test
+	timeout   time.Duration // time limit for the tests of one package
+	parallel  int           // number of machines that run in parallel
+	resume    string        // file with the passed cases
+	share     string        // additional folder for the guests
+	script    string        // commands to run instead of the cases
 }
 
 func main() {
@@ -52,14 +52,14 @@ func main() {
 
 func parseOptions() (o options, err error) {
 	machines := flag.String("machines", "", "`list` of machines (default all): "+strings.Join(names(platforms), ", "))
-	only := flag.String("only", "", "regular `expression` that selects cases by their names")
-	flag.BoolVar(&o.short, "short", false, "the cases that .ci/run runs, on "+strings.Join(names(shortPlatforms()), " and "))
-	flag.StringVar(&o.run, "run", "", "`expression` that selects tests, as go test's")
-	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time limit of the tests of one package")
-	flag.IntVar(&o.parallel, "parallel", 2, "`number` of machines that run at a time")
-	flag.StringVar(&o.resume, "resume", "", "`file` to which passed cases are added; those that it has are not repeated until what they run changes")
-	flag.StringVar(&o.share, "share", "", "`folder` that guests see as /host/share")
-	flag.StringVar(&o.script, "script", "", "shell `commands` to run in place of the cases")
+	only := flag.String("only", "", "regular `expression` of the cases to run")
+	flag.BoolVar(&o.short, "short", false, "run only the cases of .ci/run, on "+strings.Join(names(shortPlatforms()), " and "))
+	flag.StringVar(&o.run, "run", "", "regular `expression` of the tests to run, as in go test")
+	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time limit for the tests of one package")
+	flag.IntVar(&o.parallel, "parallel", 2, "`number` of machines that run in parallel")
+	flag.StringVar(&o.resume, "resume", "", "`file` for passed cases; its cases are skipped unless their programs or files have changed")
+	flag.StringVar(&o.share, "share", "", "`folder` that guests mount as /host/share")
+	flag.StringVar(&o.script, "script", "", "shell `commands` to run instead of the cases")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see -help", flag.Arg(0))
@@ -84,7 +84,7 @@ func parseOptions() (o options, err error) {
 	return o, nil
 }
 
-// requirements checks at once that this machine has all tools.
+// requirements checks that this machine has all required tools.
 func requirements(o options) error {
 	needs, err := tools.Needs("machines")
 	if err != nil {
@@ -99,7 +99,7 @@ func requirements(o options) error {
 	return tools.Missing(needs...)
 }
 
-// test runs the cases of all machines, several machines at a time, and prints the table.
+// test runs the cases of all machines, several machines in parallel, and prints the table.
 func test(ctx context.Context, o options) (err error) {
 	shares, err := newShares(o)
 	if err != nil {
@@ -136,7 +136,7 @@ func test(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// each calls a function for each platform in turn, with at most parallel calls at a time, and returns all errors.
+// each calls a function for each platform, with at most parallel concurrent calls, and returns all errors.
 func each(list []platform, parallel int, do func(platform) error) error {
 	errs := make([]error, len(list))
 	free := make(chan struct{}, parallel)

@@ -17,15 +17,15 @@ import (
 	"sync"
 )
 
-// passed is a file with the cases that have passed: a line each, with its key, its note in quotes and its name. Runs add to
-// it, so that a later one resumes.
+// passed is the file of passed cases. Each line contains the key, the quoted note and the name of a case. Runs append
+// to it, so that later ones can skip these cases.
 type passed struct {
 	lock  sync.Mutex
 	file  *os.File // nil without -resume
 	notes map[string]string
 }
 
-// openPassed opens the file, or returns an empty list that is kept nowhere if the path is empty.
+// openPassed opens the file. If the path is empty, it returns an empty list without a file.
 func openPassed(path string) (*passed, error) {
 	p := &passed{notes: map[string]string{}}
 	if path == "" {
@@ -54,7 +54,7 @@ func (p *passed) Close() error {
 	return p.file.Close()
 }
 
-// lookup returns the note of a case that has passed.
+// lookup returns the note of a passed case.
 func (p *passed) lookup(key string) (note string, found bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -62,7 +62,7 @@ func (p *passed) lookup(key string) (note string, found bool) {
 	return note, found
 }
 
-// add adds a case.
+// add adds a passed case.
 func (p *passed) add(key, name, note string) error {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -74,8 +74,8 @@ func (p *passed) add(key, name, note string) error {
 	return err
 }
 
-// key identifies a case with all that it runs: the machine and its kernel; the binary of its tests and the package's
-// folder, or its script, the guest's functions and the release's packages.
+// key returns a hash of a case's inputs: the machine and its kernel, and either the test binary and the package's
+// folder, or the script, guest.sh and the release's packages.
 func (c testCase) key(machine, kernel string, share *share) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%s\n", machine, kernel, c.name)

@@ -14,14 +14,14 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 )
 
-// platform is a kernel on a processor.
+// platform is a kernel on an architecture.
 type platform struct {
 	name   string
 	kernel vm.Kernel
-	short  bool // a machine of -short
+	short  bool // used by -short
 }
 
-// platforms are all machines, in the order in which they start: with two at a time, one of each processor first.
+// platforms contains all machines in the order of their start. The first two have different architectures.
 var platforms = []platform{
 	{"amd64-6.1", vm.Stable, true},
 	{"arm64-6.1", vm.ARM64Stable, true},
@@ -54,7 +54,7 @@ func parsePlatforms(list string) (parsed []platform, err error) {
 	return parsed, nil
 }
 
-// The resources of a guest. Its root file system is in memory.
+// Resources of a guest. Its root file system is in memory.
 const (
 	guestMemory = 4096 // MB
 	guestCPUs   = 2
@@ -65,7 +65,7 @@ type machine struct {
 	platform
 	image string
 	share string
-	guest *vm.VM // nil until it is needed
+	guest *vm.VM // nil if not running
 }
 
 // test runs the platform's cases.
@@ -99,7 +99,8 @@ func (p platform) test(ctx context.Context, o options, shares *shares, passed *p
 	return nil
 }
 
-// testCase runs a case, unless it has passed before or another machine runs it. The error is not the case's.
+// testCase runs a case, unless it has passed before or another machine runs it. The error does not include the result
+// of the case.
 func (p platform) testCase(ctx context.Context, c testCase, m *machine, share *share, first platform, passed *passed, row *row) error {
 	once, err := c.prepare(ctx, share)
 	if err != nil {
@@ -134,7 +135,7 @@ func firstOf(list []platform, arch string) platform {
 	return list[slices.IndexFunc(list, func(p platform) bool { return p.arch() == arch })]
 }
 
-// run runs a script in the guest, which it boots first unless it runs. A guest that does not answer any more is ended.
+// run runs a script in the guest, which it boots if necessary. It closes a guest that no longer responds.
 func (m *machine) run(ctx context.Context, limit time.Duration, script string) (out string, err error) {
 	guest, err := m.boot(ctx)
 	if err != nil {
@@ -146,7 +147,7 @@ func (m *machine) run(ctx context.Context, limit time.Duration, script string) (
 	return out, m.judge(err)
 }
 
-// judge ends the guest after an error other than the exit status of a script.
+// judge closes the guest after an error other than a script's exit status.
 func (m *machine) judge(err error) error {
 	var exit vm.ExitError
 	if err == nil || errors.As(err, &exit) {
@@ -155,7 +156,7 @@ func (m *machine) judge(err error) error {
 	return errors.Join(err, m.close())
 }
 
-// boot returns the guest.
+// boot returns the guest, and boots it if it is not running.
 func (m *machine) boot(ctx context.Context) (guest *vm.VM, err error) {
 	if m.guest != nil {
 		return m.guest, nil

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestTable: a cell is a dash, ok with the number of its cases and of those that another machine runs, or the names of
-// the failed cases. Lines are in the order of the machines, not of their starts.
+// TestTable checks the cells: a dash, "ok" with the number of cases and of those on another machine, or the names of
+// failed cases. The order of the lines is that of the machines, not of their starts.
 func TestTable(t *testing.T) {
 	r := newReport(platforms[:2])
 	second, first := r.begin(platforms[1], "6.1.0-57-arm64"), r.begin(platforms[0], "6.1.0-57-amd64")
@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestEach: at most as many machines run at a time as requested, and an error of one does not end the others.
+// TestEach checks the limit on parallel machines, and that the error of one machine does not stop the others.
 func TestEach(t *testing.T) {
 	var running, most, ran atomic.Int32
 	err := each(platforms, 2, func(p platform) error {
@@ -51,11 +51,11 @@ func TestEach(t *testing.T) {
 		return nil
 	})
 	if err == nil || err.Error() != "no image" || most.Load() > 2 || int(ran.Load()) != len(platforms) {
-		t.Errorf("%v; %d at a time, %d ran", err, most.Load(), ran.Load())
+		t.Errorf("%v; %d in parallel, %d ran", err, most.Load(), ran.Load())
 	}
 }
 
-// TestResume: a case that has passed is found in a later run, until what it runs changes.
+// TestResume checks that a later run finds a passed case, unless an input of the case has changed.
 func TestResume(t *testing.T) {
 	path, share := filepath.Join(t.TempDir(), "passed"), &share{folder: t.TempDir()}
 	key := func(c testCase, kernel string) string {
@@ -92,12 +92,12 @@ func TestResume(t *testing.T) {
 	}
 	for _, key := range append(other, key(c, "6.1")) {
 		if _, found := p.lookup(key); found {
-			t.Error("another script, kernel or release is the same case")
+			t.Error("a changed script, kernel or release has the same key")
 		}
 	}
 }
 
-// TestTools: developers' tools have no cases.
+// TestTools checks that developers' tools have no cases.
 func TestTools(t *testing.T) {
 	cases, err := platforms[0].cases(t.Context(), options{only: regexp.MustCompile("^tests hack")})
 	if err != nil || len(cases) > 0 {
@@ -105,7 +105,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestShort: -short has its three cases on a machine of each processor, and no tests.
+// TestShort checks that -short has three cases on a machine of each architecture, and no tests.
 func TestShort(t *testing.T) {
 	arches := map[string]int{}
 	for _, p := range shortPlatforms() {
@@ -120,7 +120,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestColumns: each case has a column of the table, and a name of its own.
+// TestColumns checks that each case has a column of the table and a unique name.
 func TestColumns(t *testing.T) {
 	cases, err := platforms[0].cases(t.Context(), options{only: regexp.MustCompile("")})
 	if err != nil {
@@ -138,7 +138,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestParsePlatforms: an unknown machine is an error that names the known ones.
+// TestParsePlatforms checks that the error for an unknown machine lists the known ones.
 func TestParsePlatforms(t *testing.T) {
 	if got, err := parsePlatforms("arm64-6.1,amd64-6.1"); err != nil || len(got) != 2 || got[0].arch() != "arm64" {
 		t.Errorf("%v, %v", got, err)

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// report has the outcomes of all cases. Machines add theirs at the same time.
+// report contains the outcomes of all cases. Several machines add to it concurrently.
 type report struct {
 	lock           sync.Mutex
 	passed, failed int
 	rows           map[string]*row
-	order          []platform // of the rows
+	order          []platform // order of the rows
 }
 
-// row is a machine's line of the table.
+// row is the line of a machine in the table.
 type row struct {
 	report *report
 	name   string
@@ -25,16 +25,16 @@ type row struct {
 	cells  map[string]*cell
 }
 
-// cell has the outcomes of a column's cases.
+// cell contains the outcomes of the cases in a column.
 type cell struct {
 	passed int
 	failed []string
-	once   map[string]int // number of cases that another machine runs, by its name
+	once   map[string]int // numbers of cases on other machines, by machine
 }
 
 func newReport(order []platform) *report { return &report{rows: map[string]*row{}, order: order} }
 
-// begin begins a machine's line.
+// begin adds the row of a machine.
 func (r *report) begin(p platform, kernel string) *row {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -43,7 +43,7 @@ func (r *report) begin(p platform, kernel string) *row {
 	return at
 }
 
-// cell returns the cell of a case. The report is locked.
+// cell returns the cell of a case. The caller holds the report's lock.
 func (r *row) cell(c testCase) *cell {
 	if r.cells[c.column] == nil {
 		r.cells[c.column] = &cell{once: map[string]int{}}
@@ -51,7 +51,7 @@ func (r *row) cell(c testCase) *cell {
 	return r.cells[c.column]
 }
 
-// outputLines is how many of a failed case's lines of output are printed, at most: the first and as many of the last.
+// outputLines is the maximum number of first lines, and of last lines, of a failed case's output that are printed.
 const outputLines = 150
 
 // add counts a case and prints its line, and its output if it failed.
@@ -70,7 +70,7 @@ func (r *row) add(c testCase, note, out string, err error, took time.Duration) {
 	r.print("FAILED", c, "%8.1f s  %v\n%s", took.Seconds(), err, excerpt(out))
 }
 
-// elsewhere counts a case that another machine of the architecture runs, and prints its line.
+// elsewhere counts a case that runs on another machine of the architecture, and prints its line.
 func (r *row) elsewhere(c testCase, machine string) {
 	r.report.lock.Lock()
 	defer r.report.lock.Unlock()
@@ -102,7 +102,7 @@ func (r *report) table() string {
 	for _, p := range r.order {
 		row := r.rows[p.name]
 		if row == nil {
-			continue // the run ended before
+			continue // the run ended before the machine started
 		}
 		fmt.Fprintf(&b, "| %s | %s |", row.name, row.kernel)
 		for _, column := range columns {

@@ -18,15 +18,15 @@ import (
 //go:embed guest.sh
 var guestScript []byte
 
-// shares are the folders that guests see as /host, one for each architecture.
+// shares contains the folders that guests mount as /host, one per architecture.
 type shares struct {
 	options
 	folder string
-	lock   sync.Mutex // held while a folder is made
+	lock   sync.Mutex // held while a folder is created
 	made   map[string]*share
 }
 
-// share is the folder of an architecture. Its machines use it at the same time.
+// share is the folder of an architecture, which its machines use concurrently.
 type share struct {
 	folder   string
 	building sync.Mutex // held while tests are compiled
@@ -40,7 +40,8 @@ func newShares(o options) (*shares, error) {
 // Close removes the folders.
 func (s *shares) Close() error { return os.RemoveAll(s.folder) }
 
-// of returns the share of an architecture. It makes the folder first, with the release's packages and the source tree.
+// of returns the share of an architecture. The first call creates the folder with the release's packages and the source
+// tree.
 func (s *shares) of(ctx context.Context, arch string) (*share, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -67,7 +68,7 @@ func (s *shares) of(ctx context.Context, arch string) (*share, error) {
 	return s.made[arch], nil
 }
 
-// build compiles tests from the copy of the tree, which does not change during a run, unless the folder has their binary.
+// build compiles tests from the copy of the source tree, unless the folder contains their binary.
 func (s *share) build(ctx context.Context, tests *suite.Suite) error {
 	s.building.Lock()
 	defer s.building.Unlock()

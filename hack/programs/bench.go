@@ -18,15 +18,15 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// nobody is the user of the programs and the services.
+// nobody is the UID of the programs and the services.
 const nobody = 65534
 
-// bench has what programs need, whatever network they are on: the libraries, the command, and the programs.
+// bench contains the files that are independent of the network: the libraries, the command and the programs.
 type bench struct {
-	dir     string // of all that is made for this run
-	path    string // where programs are looked up
+	dir     string // folder of all files of this run
+	path    string // search path of programs
 	loader  string // LD_LIBRARY_PATH
-	preload string // librspreload, of Debian's librdmacm1
+	preload string // path of librspreload.so from Debian's librdmacm1
 }
 
 func newBench(ctx context.Context, packages []string) (b *bench, err error) {
@@ -54,7 +54,7 @@ func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	libraries := filepath.Join(b.dir, "clib")
 	b.path = filepath.Join(root, "usr/bin") + ":" + filepath.Join(root, "usr/sbin") + ":/usr/bin:/bin"
 	others, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
-	private, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ceph")) // fio's
+	private, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*/ceph")) // libraries of fio
 	old, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-gnu*"))
 	b.loader = strings.Join(slices.Concat([]string{libraries}, others, private, old), ":")
 	if b.preload = one(filepath.Join(root, "usr/lib/*-linux-gnu*/rsocket/librspreload.so")); b.preload == "" {
@@ -74,13 +74,14 @@ func newBench(ctx context.Context, packages []string) (b *bench, err error) {
 	return b, nil
 }
 
-// one is the first file that a pattern names.
+// one returns the first file that matches a pattern, or "".
 func one(pattern string) string {
 	files, _ := filepath.Glob(pattern)
 	return append(files, "")[0]
 }
 
-// copyOf puts the programs where user nobody can read them: a cache is private. On one file system it uses links.
+// copyOf copies the unpacked packages of a release to a folder that user nobody can read, since the cache is private.
+// It uses hard links on the same file system.
 func (b *bench) copyOf(ctx context.Context, release string, packages []string) error {
 	root, err := unpack(ctx, release, packages)
 	if err != nil {
@@ -93,13 +94,14 @@ func (b *bench) copyOf(ctx context.Context, release string, packages []string) e
 	return errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(root)))
 }
 
-// root has the packages of a release; "" is this machine's.
+// root returns the folder with the packages of a release. "" is the release of this machine.
 func (b *bench) root(release string) string { return filepath.Join(b.dir, "root"+release) }
 
 //go:embed scripts
 var scripts embed.FS
 
-// makeHome creates the folder of user nobody, where programs start and can write, and the scripts of the cases.
+// makeHome creates the home folder of user nobody, which is the programs' working directory, and the scripts of the
+// cases.
 func (b *bench) makeHome() error {
 	if err := os.CopyFS(b.dir, scripts); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (b *bench) home() string { return filepath.Join(b.dir, "home") }
 
 func (b *bench) roced() string { return filepath.Join(b.dir, "roced") }
 
-// start starts a command line of a case on a side. Its words are split at blanks.
+// start starts a command line of a case on a side. The line is split at blanks.
 func (b *bench) start(ctx context.Context, s *side, c testCase, line string) *job.Job {
 	line = s.fillFor(line)
 	if s.guest != nil {
@@ -130,7 +132,7 @@ func (b *bench) start(ctx context.Context, s *side, c testCase, line string) *jo
 	return job.Program(cmd, s.within)
 }
 
-// find looks a program up where the packages have theirs.
+// find looks a program up in the search path of the packages.
 func (b *bench) find(name string) string {
 	for _, dir := range strings.Split(b.path, ":") {
 		if path := filepath.Join(dir, name); !strings.Contains(name, "/") {

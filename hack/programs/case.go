@@ -12,34 +12,34 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// testCase is one program, or a server and a client. In their command lines @ stands for the server's name or address by
-// TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6,
-// and GIDINDEX for the index of the side's GID of IPv4.
+// testCase is a program, or a server and a client. Placeholders in their command lines: @ is the server's TCP name or
+// address, SERVER and CLIENT are IPv4 addresses for RDMA, SERVER6 and CLIENT6 those for IPv6, and GIDINDEX is the index
+// of the side's IPv4 GID.
 type testCase struct {
-	server      string // its command line; empty: no server
+	server      string // command line of the server, or empty without a server
 	client      string
-	want        string                                                 // a regular expression that must match the client's output
-	ends        bool                                                   // the server goes on after the client, and is ended
-	long        bool                                                   // not of -quick
-	wire        bool                                                   // needs a network that TCP and RDMA are both on
-	group       bool                                                   // the client sends to a group, and is started until the server, which may not have joined yet, has all
-	memory      bool                                                   // needs a network that loses nothing: nothing sends again
-	from        []string                                               // the packages that it needs beside basePackages; see byRelease
-	check       func(n *network, said string) (note string, err error) // checks the client's output; nil: want does
-	tcp         bool                                                   // both are programs of TCP, whose sockets librspreload makes rsockets
-	alien       string                                                 // why it does not run where one end has Soft-RoCE; empty: it does
-	alienServer string                                                 // why its server does not run with Soft-RoCE; empty: it does
-	tries       int                                                    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
+	want        string                                                 // regular expression that the client's output must match
+	ends        bool                                                   // the server does not end itself, and is stopped after the client
+	long        bool                                                   // not run by -quick
+	wire        bool                                                   // requires a network for both TCP and RDMA
+	group       bool                                                   // the client sends to a group, and is repeated until the server has joined and received all messages
+	memory      bool                                                   // requires a lossless network, since the programs do not retransmit
+	from        []string                                               // required packages in addition to basePackages, see byRelease
+	check       func(n *network, said string) (note string, err error) // checks the client's output; if nil, want does
+	tcp         bool                                                   // both are TCP programs, whose sockets librspreload replaces by rsockets
+	alien       string                                                 // reason why the case does not run with Soft-RoCE at one end, or empty
+	alienServer string                                                 // reason why the server does not run with Soft-RoCE, or empty
+	tries       int                                                    // maximum attempts with both programs, if the client can connect before the server is ready; 0 means one
 }
 
-// caseTime ends a case that hangs. The longest, of a disk, takes most of a minute, and more beside virtual machines.
+// caseTime is the time limit of a case. The longest case (iSCSI) takes almost a minute, and more on a busy machine.
 const caseTime = 3 * time.Minute
 
-// guestTime does where one end is a virtual machine. Without KVM its processor is emulated, and Soft-RoCE on it takes some
-// 20,000 packets a second: 1.7 GB, as perftest's -a -n 100 sends, take more than a minute.
+// guestTime is the time limit of a case with a virtual machine at one end. Its processor is emulated, and Soft-RoCE
+// receives about 20,000 packets per second: the 1.7 GB of perftest's -a -n 100 take more than a minute.
 const guestTime = 5 * time.Minute
 
-// caseTime is how long a case may take on the network.
+// caseTime returns the time limit of a case on the network.
 func (n *network) caseTime() time.Duration {
 	if n.bridge != nil {
 		return guestTime
@@ -47,7 +47,7 @@ func (n *network) caseTime() time.Duration {
 	return caseTime
 }
 
-// attempts is how often a client is started, at most: its server may not listen yet.
+// attempts is the maximum number of starts of a client, whose server may not listen yet.
 const attempts = 30
 
 // try runs a case, and returns the output of its programs.
@@ -98,8 +98,8 @@ func (n *network) fill(line string) string {
 	return strings.NewReplacer("@", s.name, "SERVER6", s.ip6, "CLIENT6", c.ip6, "SERVER", s.ip4, "CLIENT", c.ip4).Replace(line)
 }
 
-// runClient starts the client, again until it reaches its server. fio's ends without an error if its server does not listen
-// yet.
+// runClient runs the client, and repeats it until it reaches its server. fio's client exits without an error if the
+// server does not listen yet.
 func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *job.Job) (said string, err error) {
 	for attempt := range attempts {
 		time.Sleep(time.Duration(min(attempt+4*min(c.tries, 1)+2, 10)) * 50 * time.Millisecond)
@@ -111,11 +111,11 @@ func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *j
 	return said, err
 }
 
-// notListening matches the client's error before its server listens. rstream's rpoll prints it for a non-blocking
-// connection.
+// notListening matches the error of a client before its server listens. The rpoll error is that of rstream with a
+// non-blocking connection.
 var notListening = regexp.MustCompile(`(?i)couldn.t connect|rpoll: resource temporarily unavailable|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (1|8|28)`)
 
-// judge returns an error for a wrong output.
+// judge returns an error if the client failed or its output does not match.
 func (c testCase) judge(said string, err error) error {
 	if err != nil {
 		return fmt.Errorf("client: %w", err)

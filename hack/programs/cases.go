@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// allCases are those of all packages.
+// allCases returns the cases of all programs.
 func allCases() []testCase {
 	return slices.Concat(verbsCases(), managerCases(), socketCases(), perftestCases(), qperfCases(), fioCases(), ucxCases(), mpiCases(), iscsiCases(), qemuCases(), fabricCases(), daplCases(), pyverbsCases())
 }
 
-// noXRC is why some cases run with Soft-RoCE at neither end.
+// noXRC is the reason why cases do not run with Soft-RoCE.
 const noXRC = "Soft-RoCE has no XRC"
 
-// verbsCases are the programs of ibverbs-utils.
+// verbsCases returns the cases with programs of ibverbs-utils.
 func verbsCases() (list []testCase) {
 	list = []testCase{
 		{client: "ibv_devices", want: `(?m)^\s+(loop|eth0)\s+[0-9a-f]{16}`},
@@ -38,7 +38,7 @@ func verbsCases() (list []testCase) {
 	return list
 }
 
-// managerCases are the programs of rdmacm-utils.
+// managerCases returns the cases with programs of rdmacm-utils.
 func managerCases() []testCase {
 	const s, c = " -s SERVER", " -s SERVER -b CLIENT"
 	return []testCase{
@@ -55,7 +55,7 @@ func managerCases() []testCase {
 	}
 }
 
-// socketCases are the programs of rdmacm-utils that use rsockets.
+// socketCases returns the cases with programs of rdmacm-utils that use rsockets.
 func socketCases() (list []testCase) {
 	add := func(line string, c testCase) {
 		c.server, c.client = line+" -b SERVER", line+" -s SERVER"
@@ -80,38 +80,38 @@ func socketCases() (list []testCase) {
 	list = append(list,
 		testCase{server: "udpong -b SERVER6", client: "udpong -s SERVER6 -S 1000 -C 200 -T e", want: `custom`, ends: true},
 		testCase{server: "rcopy", client: "rcopy ../clib/librdmacm.so.1 SERVER:copied", want: `bytes`, ends: true,
-			alienServer: "rcopy maps what it writes, which a folder of 9p does not allow"},
+			alienServer: "rcopy maps the file that it writes, which 9p does not support"},
 	)
 	list = append(list, tcpCases()...)
 	for i := range list {
 		switch {
 		case strings.HasPrefix(list[i].server, "udpong"):
-			list[i].alien = "librdmacm's datagram sockets make an address handle without a GRH, which no RoCE device has"
+			list[i].alien = "librdmacm's datagram sockets create an address handle without a GRH, which RoCE devices do not support"
 		case list[i].long:
-			list[i].alien = "it makes some 100,000 round trips, which take minutes where one end's processor is emulated"
+			list[i].alien = "it makes about 100,000 round trips, which take minutes with an emulated processor"
 		}
 	}
 	return list
 }
 
-// tcpCases are programs that know nothing of RDMA.
+// tcpCases returns the cases with TCP programs, which do not use RDMA themselves.
 func tcpCases() []testCase {
-	const silent = "iperf3's server goes silent over Linux's librdmacm, also with Linux's client"
+	const silent = "iperf3's server stops responding over Linux's librdmacm, also with Linux's client"
 	return []testCase{
 		{server: "iperf3 -s -1 -B SERVER", client: "iperf3 -c SERVER -n 20M", want: `receiver`, tcp: true, alienServer: silent},
 		{server: "iperf3 -s -1 -B SERVER6", client: "iperf3 -c SERVER6 -n 20M -R -P 2", want: `receiver`, tcp: true, alienServer: silent},
-		{server: "openssl s_server -WWW -accept SERVER:18443", client: "curl -sSkf -o /dev/null -w %{size_download} https://SERVER:18443/page", want: `^\d{8}$`, ends: true, tcp: true, alien: "the machine's image has neither"},
+		{server: "openssl s_server -WWW -accept SERVER:18443", client: "curl -sSkf -o /dev/null -w %{size_download} https://SERVER:18443/page", want: `^\d{8}$`, ends: true, tcp: true, alien: "the virtual machine has neither program"},
 	}
 }
 
-// perftestCases are the programs of perftest with their usual options.
+// perftestCases returns the cases with programs of perftest and their usual options.
 func perftestCases() (list []testCase) {
 	port := 18600
 	add := func(line string, long bool) {
 		port++
 		line = fmt.Sprintf("%s -p %d", line, port)
 		if strings.HasPrefix(line, "ib_read") || strings.HasPrefix(line, "ib_atomic") {
-			line += " -o 16" // that both ends have the same default is perftest's assumption; Soft-RoCE has 128
+			line += " -o 16" // perftest assumes that both ends have the same default; Soft-RoCE has 128
 		}
 		c := testCase{server: line, client: line + " @", want: `(?s)#bytes.*\n\s*\d+\s+\d+`, long: long}
 		c.memory = strings.Contains(line, "_bw") && (strings.Contains(line, "-c UC") || strings.Contains(line, "-c UD"))
@@ -119,8 +119,8 @@ func perftestCases() (list []testCase) {
 			c.alien = noXRC
 		}
 		if strings.Contains(line, " -R") {
-			// By rdma_cm: the address has to be an RDMA one. The server listens twice, and the client does not wait for
-			// the second time.
+			// -R uses rdma_cm, which requires an address for RDMA. The server listens twice, and the client does not
+			// wait for the second time.
 			c.client, c.tries = line+" SERVER", 5
 		}
 		list = append(list, c)
@@ -141,7 +141,7 @@ func perftestCases() (list []testCase) {
 	return list
 }
 
-// qperfCases are those of qperf's tests that it runs over Ethernet: those with rdma_cm. Its server serves all of them.
+// qperfCases returns the cases with qperf's tests that support Ethernet, which use rdma_cm.
 func qperfCases() (list []testCase) {
 	for _, test := range []string{
 		"rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw", "rc_rdma_write_lat", "rc_rdma_write_bw",

@@ -4,8 +4,8 @@ package main
 
 var fabricPackages = []string{"libfabric-bin", "libfabric1", "libpsm-infinipath1", "libpsm2-2", "libnuma1", "libatomic1"}
 
-// fabricCases are libfabric's fi_pingpong over its provider verbs, which needs an interface with the device's address.
-// A server with connections sends its client the address 127.0.0.1, so both are on one host.
+// fabricCases returns the cases with libfabric's fi_pingpong over the provider verbs, which requires an interface with
+// the device's address. A server for connections sends the address 127.0.0.1 to its client, so both run on one host.
 func fabricCases() (list []testCase) {
 	for _, words := range []string{"-p verbs -e dgram", "-p verbs;ofi_rxd -e rdm"} {
 		line := "sh ../scripts/fabric.sh " + words
@@ -16,14 +16,14 @@ func fabricCases() (list []testCase) {
 	}
 	for i := range list {
 		list[i].want, list[i].wire, list[i].long = `(?m)^1k .*\d$`, true, i > 0
-		list[i].alien = "the virtual machine has not all of libfabric's libraries"
+		list[i].alien = "the virtual machine lacks libraries of libfabric"
 	}
 	return list
 }
 
 var daplPackages = []string{"dapl2-utils", "libdapl2"}
 
-// daplCases are those of dapltest, whose server ends when it is told to.
+// daplCases returns the cases with dapltest, whose server runs until it is stopped.
 func daplCases() (list []testCase) {
 	for i, words := range []string{
 		"T -s SERVER -i 100 -t 2 -w 2 -V client SR 256 server RW 4096 server RR 4096 server SR 256",
@@ -33,7 +33,7 @@ func daplCases() (list []testCase) {
 	} {
 		list = append(list, testCase{
 			from: daplPackages, server: "sh ../scripts/dapl.sh SERVER S", client: "sh ../scripts/dapl.sh CLIENT " + words, ends: true, tries: 5, long: i > 0,
-			want: `End of Work -- Client Exiting`, alien: "the virtual machine has not libdapl",
+			want: `End of Work -- Client Exiting`, alien: "the virtual machine lacks libdapl",
 		})
 	}
 	list = append(list, testCase{

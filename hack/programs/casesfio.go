@@ -9,8 +9,9 @@ var fioPackages = []string{
 	"libboost-iostreams1.74.0", "libfmt9", "librados2", "librbd1", "libnuma1", "libaio1", "libpmem1", "libdaxctl1", "libndctl6",
 }
 
-// fioCases are those of its rdma engine: the client writes by one of three verbs. Data sent have a checksum in each block,
-// which the server verifies; its receive queue holds all of them, since the engine allows no RNR retry.
+// fioCases returns the cases with fio's rdma engine: the client writes with one of three verbs. With --verify each
+// block has a checksum, which the server checks. The receive queue for SENDs is large enough for all messages, since
+// the engine does not allow RNR retries.
 func fioCases() (list []testCase) {
 	port := 18800
 	for _, row := range []struct{ client, server string }{
@@ -23,7 +24,7 @@ func fioCases() (list []testCase) {
 		line := fmt.Sprintf("fio --name=job --ioengine=rdma --port=%d --bs=4k --verify_state_save=0 ", port)
 		list = append(list, testCase{
 			from:   fioPackages,
-			alien:  "the virtual machine has not all of fio's libraries",
+			alien:  "the virtual machine lacks libraries of fio",
 			server: line + "--rw=read " + row.server,
 			client: line + "--rw=write --hostname=SERVER --iodepth=16 " + row.client,
 			want:   `err= 0(.|\n)*WRITE: bw=`, long: port > 18802,

@@ -2,8 +2,8 @@
 
 package main
 
-// pyverbsCases are rdma-core's own tests. Over an in-memory network no device has an interface, which those of rdma_cm
-// want. Those of newer releases have a libc and a Python of their own.
+// pyverbsCases returns the cases with rdma-core's tests. Devices of an in-memory network have no interface, which the
+// tests of rdma_cm require. The tests of newer releases use their own libc and Python.
 func pyverbsCases() []testCase {
 	return []testCase{
 		pyverbsCase("sh ../scripts/pyverbs.sh", []string{"python3-pyverbs"}, pyverbsWant{ran: 273, memory: 127, wire: 137}),
@@ -12,7 +12,7 @@ func pyverbsCases() []testCase {
 	}
 }
 
-// pyverbsWant is how many tests run, and how many of them at least do not skip.
+// pyverbsWant contains the number of tests that run, and the minimum number of them that are not skipped, by network.
 type pyverbsWant struct{ ran, memory, wire int }
 
 func pyverbsCase(client string, from []string, want pyverbsWant) testCase {
@@ -24,7 +24,7 @@ func pyverbsCase(client string, from []string, want pyverbsWant) testCase {
 	}}
 }
 
-// newerPyverbs are those of another release of Debian's.
+// newerPyverbs returns the case with the tests of another Debian release.
 func newerPyverbs(release, python string, want pyverbsWant) testCase {
 	var from []string
 	for _, name := range []string{

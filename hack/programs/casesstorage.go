@@ -4,11 +4,12 @@ package main
 
 var iscsiPackages = []string{"tgt", "libiscsi-bin", "libiscsi7", "libcunit1", "libaio1"}
 
-// iscsiCases are a disk by iSCSI over RDMA. tgt registers as much memory as it is told to, by default all that a user may.
+// iscsiCases returns the case with a disk over iSER. tgt registers a configurable amount of memory, by default more
+// than users are allowed to.
 func iscsiCases() []testCase {
 	return []testCase{{
 		from: iscsiPackages, server: "sh ../scripts/tgtd.sh", client: "sh ../scripts/iscsi.sh SERVER", ends: true, tries: 5,
-		want: `(?s)Suite: Write16.*Suite: ReadCapacity16`, alien: "the virtual machine has not all of tgt's libraries",
+		want: `(?s)Suite: Write16.*Suite: ReadCapacity16`, alien: "the virtual machine lacks libraries of tgt",
 	}}
 }
 
@@ -18,12 +19,12 @@ var qemuPackages = []string{
 	"libsasl2-2", "libnuma1",
 }
 
-// qemuCases migrate a small guest, with memory of its own and with memory that it shares.
+// qemuCases returns cases that migrate a small guest with private and with shared memory.
 func qemuCases() (cases []testCase) {
 	for _, memory := range []string{"", " shared"} {
 		cases = append(cases, testCase{
 			from: qemuPackages, server: "python3 ../scripts/migrate.py destination SERVER" + memory, client: "python3 ../scripts/migrate.py source SERVER" + memory,
-			want: `migrated: \d{8}`, long: true, tries: 5, alien: "the virtual machine has not all of qemu's libraries",
+			want: `migrated: \d{8}`, long: true, tries: 5, alien: "the virtual machine lacks libraries of QEMU",
 		})
 	}
 	return cases

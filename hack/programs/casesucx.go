@@ -9,8 +9,8 @@ import (
 
 var ucxPackages = []string{"ucx-utils", "libucx0", "libgomp1", "libnuma1", "libbinutils"}
 
-// ucxCases are tests of UCX's protocols over its transports by verbs. It looks for devices in /dev/infiniband, which
-// --sysfs shows. A connection begins with datagrams.
+// ucxCases returns the cases with UCX's protocols over its verbs transports. UCX looks for devices in /dev/infiniband,
+// which --sysfs provides. It establishes connections with datagrams.
 func ucxCases() []testCase {
 	port := 18900
 	line := func(transports, test string) string {
@@ -30,7 +30,7 @@ func ucxCases() []testCase {
 	} {
 		port++
 		server := line(row.transports, row.test)
-		list = append(list, testCase{from: ucxPackages, server: server, client: server + " @", want: `Final: +1000`, long: i > 1, alien: "Soft-RoCE's end has no roced exec"})
+		list = append(list, testCase{from: ucxPackages, server: server, client: server + " @", want: `Final: +1000`, long: i > 1, alien: "roced exec does not run at Soft-RoCE's end"})
 	}
 	return list
 }
@@ -41,7 +41,7 @@ var mpiPackages = []string{
 
 var mpichPackages = []string{"mpich", "libmpich12", "netpipe-mpich2", "libslurm38", "libmunge2", "libhwloc15"}
 
-// mpiCases are ranks of Open MPI and of MPICH over UCX.
+// mpiCases returns the cases with Open MPI and MPICH over UCX.
 func mpiCases() (list []testCase) {
 	for _, ranks := range []string{"2", "4"} {
 		list = append(list, testCase{from: slices.Concat(mpiPackages, ucxPackages), client: "sh ../scripts/mpi.sh " + ranks, want: "all of " + ranks + " ranks agree", long: true})

@@ -17,10 +17,10 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// labPrefix begins the name of each namespace that a run makes.
+// labPrefix is the prefix of the names of namespaces.
 const labPrefix = "programs"
 
-// options are the command line's.
+// options contains the command-line options.
 type options struct {
 	only    *regexp.Regexp
 	list    bool
@@ -33,7 +33,7 @@ type options struct {
 func main() {
 	o, err := parseOptions()
 	if err == nil && !o.list && os.Geteuid() != 0 {
-		err = errors.New("needs root, to become nobody")
+		err = errors.New("root is required, to run programs as user nobody")
 	}
 	if err == nil && !o.list {
 		purposes := []string{"programs"}
@@ -62,15 +62,15 @@ func main() {
 }
 
 func parseOptions() (o options, err error) {
-	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
+	only := flag.String("only", "", "regular `expression` of the cases to run")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
-	flag.BoolVar(&o.quick, "quick", false, "run those of CI, which take seconds")
-	flag.BoolVar(&o.peer, "peer", false, "run them with Soft-RoCE, in a virtual machine, at the other end, and on no other network")
-	flag.BoolVar(&o.speed, "speed", false, "run no case, and measure programs in C beside the client in Go")
-	flag.BoolVar(&o.verbose, "v", false, "print what the programs print")
+	flag.BoolVar(&o.quick, "quick", false, "run only the cases of CI, which take seconds")
+	flag.BoolVar(&o.peer, "peer", false, "run the cases only with Soft-RoCE in a virtual machine at one end")
+	flag.BoolVar(&o.speed, "speed", false, "compare C programs with the Go client instead of running cases")
+	flag.BoolVar(&o.verbose, "v", false, "print the output of the programs")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return o, fmt.Errorf("%q is not an option", flag.Arg(0))
+		return o, fmt.Errorf("unexpected argument %q; see -help", flag.Arg(0))
 	}
 	o.only, err = regexp.Compile(*only)
 	return o, err
@@ -107,7 +107,7 @@ func run(ctx context.Context, o options) (err error) {
 	return r.end()
 }
 
-// picks reports whether the command line selects a case.
+// picks reports whether the options select a case.
 func (o *options) picks(c testCase) bool {
 	return o.only.MatchString(c.client) && (!o.quick || !c.long)
 }
@@ -126,14 +126,14 @@ func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(cont
 	return context.Cause(ctx)
 }
 
-// runCases runs them with the network's sides as they are.
+// runCases runs the selected cases with the current sides of the network.
 func (o *options) runCases(ctx context.Context, b *bench, r *report, n *network) {
 	fmt.Printf("\n%s\n\n", n.title())
 	for _, c := range allCases() {
 		if ctx.Err() != nil {
 			return
 		}
-		if !o.picks(c) || !n.takes(c) {
+		if !o.picks(c) || !n.supports(c) {
 			continue
 		}
 		said, err := b.try(ctx, n, c)

@@ -18,19 +18,19 @@ import (
 	"github.com/roced/roced/verbs/client"
 )
 
-// side is where one of two programs runs.
+// side is the environment of one of the two programs.
 type side struct {
-	socket    string // of its service
-	name      string // by which the other's TCP connections reach it
-	ip4, ip6  string // by which its RDMA connections do
-	gid       int    // the index of ip4's GID, if that is not the first
-	guest     *vm.VM // in which its programs run, with Soft-RoCE; nil: with a service, here
+	socket    string // socket of its service
+	name      string // name or address for TCP connections from the other side
+	ip4, ip6  string // addresses for RDMA
+	gid       int    // GID index of ip4
+	guest     *vm.VM // machine with Soft-RoCE in which its programs run; nil if they run here with a service
 	namespace *lab.Namespace
 	service   *job.Job
 	cancel    context.CancelFunc
 }
 
-// within runs something in the side's network namespace.
+// within calls start in the side's network namespace.
 func (s *side) within(start func() error) error {
 	if s.namespace == nil {
 		return start()
@@ -38,16 +38,16 @@ func (s *side) within(start func() error) error {
 	return s.namespace.Do(start)
 }
 
-// network has a server's side and a client's.
+// network contains the server's side and the client's side.
 type network struct {
 	name   string
-	wire   bool // TCP reaches the addresses too
+	wire   bool // the addresses can be used for TCP too
 	sides  [2]*side
-	bridge *lab.Bridge // between a namespace and a virtual machine, or nil
+	bridge *lab.Bridge // connects a namespace and a virtual machine; otherwise nil
 }
 
-// newMemory creates a service with an in-memory network. Each program is a host on it; two more have names. It is in a
-// namespace, so that no packet leaves for their addresses.
+// newMemory starts a service with an in-memory network. Each program is a host on it, and the two sides have fixed
+// hosts. The service runs in a namespace, so that no packets to these addresses leave the machine.
 func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "localhost", ip4: "10.77.5.1", ip6: "fd77:5::1"}
 	client := &side{name: "localhost", ip4: "10.77.5.2", ip6: "fd77:5::2"}
@@ -61,7 +61,7 @@ func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	return n, err
 }
 
-// newSockets is two services in two namespaces, over UDP sockets.
+// newSockets starts two services in two namespaces, over UDP sockets.
 func newSockets(ctx context.Context, b *bench) (n *network, err error) {
 	server := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
 	client := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
@@ -85,7 +85,7 @@ func newSockets(ctx context.Context, b *bench) (n *network, err error) {
 	return n, nil
 }
 
-// serve starts the side's service, and waits until it answers.
+// serve starts the side's service, and waits until it responds.
 func (s *side) serve(ctx context.Context, b *bench, name, options string) error {
 	folder := filepath.Join(b.dir, name)
 	if err := errors.Join(os.Mkdir(folder, 0o755), os.Chown(folder, nobody, nobody)); err != nil {
@@ -107,7 +107,7 @@ func (s *side) serve(ctx context.Context, b *bench, name, options string) error 
 	}
 }
 
-// Close ends the services, and removes the namespaces.
+// Close stops the services and removes the namespaces.
 func (n *network) Close() (err error) {
 	for i, s := range n.sides {
 		if s.guest != nil {

@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// basePackages are those whose programs run, and the libraries that they load beside ours. Cases name more (testCase.from).
+// basePackages contains packages with programs of the cases, and with the libraries that they load besides ours. Cases
+// can add more (testCase.from).
 var basePackages = []string{
 	"ibverbs-utils", "rdmacm-utils", "perftest", "qperf",
 	"iperf3", "libiperf0", "libsctp1",
 	"libibverbs1", "librdmacm1", "ibverbs-providers", "libibumad3", "libpci3", "libnl-3-200", "libnl-route-3-200",
 }
 
-// byRelease sorts packages by the release of Debian's that they are of: "trixie/libc6" is of trixie, "perftest" of this
-// machine's.
+// byRelease groups packages by their Debian release: "trixie/libc6" is from trixie, and "perftest" from this machine's
+// release.
 func byRelease(packages []string) map[string][]string {
 	all := map[string][]string{"": nil}
 	for _, name := range packages {
@@ -33,8 +34,8 @@ func byRelease(packages []string) map[string][]string {
 	return all
 }
 
-// unpack returns a folder with the packages' files. Cached files are not downloaded again. Debian's libibverbs.so.1 and
-// librdmacm.so.1 are removed, so that no program finds them.
+// unpack returns a folder with the packages' files. Downloaded packages are cached. It removes Debian's libibverbs.so.1
+// and librdmacm.so.1, so that programs cannot load them.
 func unpack(ctx context.Context, release string, packages []string) (root string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -72,11 +73,12 @@ func unpack(ctx context.Context, release string, packages []string) (root string
 	return root, nil
 }
 
-// archive is Debian's, of this machine's release as its apt has it, or of another with lists of its own.
+// archive is Debian's archive: this machine's release with its apt configuration, or another release with its own
+// lists.
 type archive struct {
 	release string
 	cache   string
-	options []string // of apt-get, for another release; nil: there are no lists yet
+	options []string // options of apt-get for another release; nil before update
 }
 
 func (a *archive) download(ctx context.Context, to, name string) error {
@@ -88,7 +90,7 @@ func (a *archive) download(ctx context.Context, to, name string) error {
 	return aptGet(ctx, to, append(a.options, "download", name)...)
 }
 
-// update fetches the lists of another release, apart from this machine's.
+// update fetches the lists of another release, separate from this machine's.
 func (a *archive) update(ctx context.Context) error {
 	apt := filepath.Join(a.cache, "apt")
 	for _, folder := range []string{"lists/partial", "archives/partial", "none"} {
@@ -117,18 +119,18 @@ func (a *archive) update(ctx context.Context) error {
 	return aptGet(ctx, apt, append(a.options, "update")...)
 }
 
-// mirror is where this machine's apt has Debian from.
+// mirror returns the Debian mirror of this machine's apt.
 func mirror(ctx context.Context) (string, error) {
 	sites, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)").Output()
 	if err != nil {
-		return "", fmt.Errorf("where this machine has Debian from: %w", err)
+		return "", fmt.Errorf("Debian mirror of this machine: %w", err)
 	}
 	for line := range strings.Lines(string(sites)) {
 		if site, label, _ := strings.Cut(strings.TrimSpace(line), "|"); label == "Debian" {
 			return site, nil
 		}
 	}
-	return "", errors.New("this machine's apt has no Debian: apt-get update?")
+	return "", errors.New("apt has no Debian archive; run apt-get update")
 }
 
 func aptGet(ctx context.Context, dir string, args ...string) error {

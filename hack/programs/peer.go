@@ -18,8 +18,8 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// newPeer is a service in a namespace, and a virtual machine with Soft-RoCE, whose programs use Linux's verbs. The
-// machine has Debian's packages of the image, and those of the bench as /host.
+// newPeer starts a service in a namespace, and a virtual machine with Soft-RoCE, whose programs use Linux's verbs. The
+// machine has the packages of the image, and mounts the folder of the bench as /host.
 func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 	ours := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
 	theirs := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
@@ -58,15 +58,15 @@ func newPeer(ctx context.Context, b *bench) (n *network, err error) {
 	return n, errors.Join(b.findGID(ctx, ours), b.findGID(ctx, theirs))
 }
 
-// takes reports whether a case can run on the network.
-func (n *network) takes(c testCase) bool {
+// supports reports whether a case can run on the network.
+func (n *network) supports(c testCase) bool {
 	if n.bridge != nil && (c.server == "" || c.alien != "") || n.sides[0].guest != nil && c.alienServer != "" {
 		return false
 	}
 	return n.wire && !c.memory || !n.wire && !c.wire
 }
 
-// title describes the network, and the place of Soft-RoCE on it.
+// title returns the name of the network and the side of Soft-RoCE.
 func (n *network) title() string {
 	switch {
 	case n.sides[0].guest != nil:
@@ -77,7 +77,7 @@ func (n *network) title() string {
 	return n.name
 }
 
-// swapped is the same network, with the server where the client was.
+// swapped returns the network with exchanged sides.
 func (n *network) swapped() *network {
 	other := *n
 	other.sides[0], other.sides[1] = n.sides[1], n.sides[0]
@@ -87,7 +87,7 @@ func (n *network) swapped() *network {
 // gidLine matches a line of ibv_devinfo -v.
 var gidLine = regexp.MustCompile(`GID\[\s*(\d+)\]:\s+([0-9a-f:.]+)`)
 
-// findGID finds the line of a side's GID table that has its address of IPv4.
+// findGID sets the index of the side's IPv4 GID.
 func (b *bench) findGID(ctx context.Context, s *side) error {
 	said, err := b.start(ctx, s, testCase{}, "ibv_devinfo -v").Wait()
 	for _, found := range gidLine.FindAllStringSubmatch(said, -1) {
@@ -99,11 +99,11 @@ func (b *bench) findGID(ctx context.Context, s *side) error {
 	return fmt.Errorf("no GID of %s (%v) in: %s", s.ip4, err, said)
 }
 
-// guestScripts is how many scripts the guest has been given.
+// guestScripts is the number of scripts that the guest has run.
 var guestScripts atomic.Int64
 
-// startInGuest is start of a side that is a virtual machine. An agent ends its script by a deadline only; a context that
-// ends earlier has another agent do it.
+// startInGuest is like start, for a virtual machine. An agent kills its script only at the deadline. If the context
+// ends earlier, another agent kills the script.
 func (b *bench) startInGuest(ctx context.Context, s *side, c testCase, line string) *job.Job {
 	pid := fmt.Sprintf("/run/program.%d", guestScripts.Add(1))
 	script := fmt.Sprintf("echo $$ >%s; cd /host/home; export HOME=$PWD LANG=C PATH=$PATH:/host/root/usr/bin:/host/root/usr/sbin\n", pid) +
@@ -118,14 +118,14 @@ func (b *bench) startInGuest(ctx context.Context, s *side, c testCase, line stri
 		select {
 		case <-j.Done():
 		case <-ctx.Done():
-			_, _ = s.guest.Run(bounded, "kill $(cat "+pid+")") // it may have ended already
+			_, _ = s.guest.Run(bounded, "kill $(cat "+pid+")") // the script may have ended
 			<-j.Done()
 		}
 	}()
 	return j
 }
 
-// fillFor puts what differs between the sides in its place: the index of a side's GID.
+// fillFor replaces GIDINDEX, which differs between the sides.
 func (s *side) fillFor(line string) string {
 	return strings.ReplaceAll(line, "GIDINDEX", strconv.Itoa(s.gid))
 }

@@ -15,7 +15,7 @@ FAIL: test_resize_cq (tests.test_cq.CQTest.test_resize_cq)
 Ran 3 tests in 0.865s
 `
 
-// A failure or a skip that is not known fails the case, and more that skip do.
+// TestJudgePyverbs checks that an unknown failure, an unknown skip reason and additional skips fail the case.
 func TestJudgePyverbs(t *testing.T) {
 	t.Parallel()
 	rows := map[string]struct {

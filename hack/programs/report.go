@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// report prints a line a case, and knows at the end how many failed.
+// report prints a line per case, and counts the results.
 type report struct{ passed, failed int }
 
 func (r *report) line(name string, err error) {

@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// speedRounds is the number of runs of each contender, in turns.
+// speedRounds is the number of alternating runs of each contender.
 const speedRounds = 5
 
-// contender is a program and its partner, of which a figure is read.
+// contender is a server and a client whose output contains a figure.
 type contender struct {
 	name   string
 	server string
 	client string
-	reads  *regexp.Regexp // its group is the figure; the last match counts, which is the client's
-	scale  float64        // makes the figure one of the unit
+	reads  *regexp.Regexp // its group is the figure; the last match is the client's
+	scale  float64        // factor that converts the figure to the unit
 }
 
-// comparison has the same measured by programs in C and by roced's command, a client in Go.
+// comparison is a measurement with C programs and with roced's command, which is a Go client.
 type comparison struct {
 	what   string
 	unit   string
 	inC    contender
 	inGo   contender
-	slower bool // the figure is a time
+	slower bool // the figure is a time, of which less is better
 }
 
 var (
@@ -41,8 +41,8 @@ var (
 	commandTypical    = regexp.MustCompile(`"p50_ns": (\d+)`)
 )
 
-// comparisons are one of each kind of bandwidth, and latency. perftest's MB is 2²⁰ bytes, and its latency half a round
-// trip.
+// comparisons returns a comparison of each kind of bandwidth and of latency. perftest's MB is 2²⁰ bytes, and its
+// latency is half a round trip.
 func (b *bench) comparisons() (list []comparison) {
 	perf := b.roced() + " perf -d loop --rc --spin -m 4096 "
 	for _, op := range []string{"send", "write", "read"} {
@@ -61,7 +61,7 @@ func (b *bench) comparisons() (list []comparison) {
 	})
 }
 
-// speed compares rates on an in-memory network. It never fails because of a rate.
+// speed runs the comparisons on an in-memory network. Rates do not make it fail.
 func (b *bench) speed(ctx context.Context) (err error) {
 	n, err := newMemory(ctx, b)
 	defer func() { err = errors.Join(err, n.Close()) }()
@@ -77,11 +77,11 @@ func (b *bench) speed(ctx context.Context) (err error) {
 		return err
 	}
 	said, err := b.try(ctx, n, testCase{client: "python3 ../scripts/register.py", want: `^first [\d.]+ again [\d.]+ last [\d.]+`})
-	fmt.Printf("1 MiB registered, and given back, µs: %s\n", strings.TrimSpace(said))
+	fmt.Printf("registration and deregistration of 1 MiB in µs: %s\n", strings.TrimSpace(said))
 	return err
 }
 
-// compare runs both contenders in turns. Each ratio is that of one round.
+// compare runs both contenders alternately. Each ratio is that of one round.
 func (b *bench) compare(ctx context.Context, n *network, c comparison) error {
 	var inC, inGo, ratios []float64
 	for range speedRounds {
@@ -103,7 +103,7 @@ func (b *bench) compare(ctx context.Context, n *network, c comparison) error {
 	return nil
 }
 
-// trips are round trips of two spinning programs alone, and beside a busy loop.
+// trips measures round trips of two spinning programs, without and with a busy loop on the same machine.
 func (b *bench) trips(ctx context.Context, n *network) error {
 	line := "ib_send_lat -F -s 64 -n 10000"
 	for _, hogs := range []int{0, 1} {
@@ -122,7 +122,7 @@ func (b *bench) trips(ctx context.Context, n *network) error {
 			typical, tail = append(typical, 2*p50), append(tail, 2*p99)
 		}
 		end()
-		fmt.Printf("round trip of spinning programs in C beside %d busy loops: p50 %.0f µs, p99 %.0f µs\n", hogs, median(typical), median(tail))
+		fmt.Printf("round trip of spinning C programs with %d busy loops: p50 %.0f µs, p99 %.0f µs\n", hogs, median(typical), median(tail))
 	}
 	return nil
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// plain is a version without a suffix, or with one that packages of Debian and Fedora sort before it (0.1.0~rc1).
+// plain matches a version without a suffix, or with one that Debian and Fedora sort before the version (0.1.0~rc1).
 var plain = regexp.MustCompile(`^\d+\.\d+\.\d+(~[a-z0-9.]+)?$`)
 
-// check returns the release notes, or an error that lists everything that is missing for a release.
+// check returns the release notes, or an error that lists all missing requirements of a release.
 func (r *release) check(ctx context.Context) (string, error) {
 	if !plain.MatchString(r.version) {
 		return "", fmt.Errorf("invalid version %q: set VERSION (-version), such as 0.1.0", r.version)
@@ -34,7 +34,7 @@ func (r *release) check(ctx context.Context) (string, error) {
 	return section.notes(r.version), errors.Join(missing...)
 }
 
-// checkKey reports a key that is not given, or that gpg cannot sign with.
+// checkKey returns an error if the key is not set, or if gpg cannot sign with it.
 func (r *release) checkKey(ctx context.Context) error {
 	switch {
 	case r.key == "" && r.draft:
@@ -47,7 +47,7 @@ func (r *release) checkKey(ctx context.Context) error {
 	return err
 }
 
-// checkCommit reports a checkout that is not the release's: with changes, or with the tag on another commit.
+// checkCommit returns an error if the checkout has changes, or if the tag is on another commit.
 func (r *release) checkCommit(ctx context.Context) error {
 	changed, err := output(ctx, "", "git", "status", "--porcelain")
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *release) checkCommit(ctx context.Context) error {
 	tag := "v" + r.version
 	tagged, err := output(ctx, "", "git", "rev-list", "-n", "1", "refs/tags/"+tag)
 	if err != nil {
-		return nil // no such tag yet
+		return nil // the tag does not exist yet
 	}
 	head, err := output(ctx, "", "git", "rev-parse", "HEAD")
 	if err != nil {

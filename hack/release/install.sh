@@ -1,26 +1,27 @@
 #!/bin/sh
-# Installs a release in clean roots by the lines of docs/INSTALL.md, then runs its first figures: make test-install, as root.
-#   hack/release/install.sh            builds a draft for amd64, signed with a throw-away key
-#   hack/release/install.sh FOLDER     tests the release in a folder that make release wrote
-# The roots: Debian 12 and 13 with apt, Debian 12 with dnf from outside, and busybox with the archive. They are in mount,
-# process and network namespaces of their own, without a network. curl and perftest are in the roots beforehand.
+# Installs a release in clean roots with the commands of docs/INSTALL.md, and runs the first measurements of that page.
+# Run it as root, by "make test-install".
+#   hack/release/install.sh            builds a draft for amd64, signed with a temporary key
+#   hack/release/install.sh FOLDER     tests the release in the output folder of make release
+# The roots: Debian 12 and 13 with apt, Debian 12 with dnf of this machine, and busybox with the archive. They use their
+# own mount, process and network namespaces, without a network. The Debian roots contain curl and perftest.
 set -eu
 cd "$(dirname "$0")/../.."
 kept=${XDG_CACHE_HOME:-$HOME/.cache}/roced/install # archives of the roots
-limit=30                                           # seconds from the first line to the first figure
+limit=30                                           # maximum seconds from the first command to the first figure
 
 # lines prints the commands of a section of docs/INSTALL.md, for a base URL.
 lines() {
 	sed -n "/^## $1/,/^## /s/^    //p" docs/INSTALL.md | sed "s|^BASE=.*|BASE=$2|; s|^VERSION=.*|VERSION=$version|"
 }
 
-# block prints a block of commands of a section, by its number.
+# block prints a block of commands of a section by its number.
 block() {
 	sed -n "/^## $1/,/^## /p" docs/INSTALL.md |
 		awk -v want="$2" '/^    / { if (!in_block) n++; in_block = 1; if (n == want) print substr($0, 5); next } { in_block = 0 }'
 }
 
-# debian unpacks a minimal Debian, which it makes once.
+# debian unpacks a minimal Debian. It creates the archive unless it exists.
 debian() {
 	if [ ! -f "$kept/$1.tar" ]; then
 		mkdir -p "$kept"
@@ -32,7 +33,7 @@ debian() {
 	echo "127.0.0.1 localhost" >"$root/etc/hosts"
 }
 
-# programs makes a root that has busybox only. Its curl copies a file.
+# programs creates a root with busybox only. Its curl copies a file.
 programs() {
 	mkdir -p "$root/bin" "$root/usr/local/bin" "$root/tmp"
 	for name in $(busybox --list); do ln -s busybox "$root/bin/$name"; done
@@ -41,8 +42,8 @@ programs() {
 	chmod 755 "$root/bin/curl"
 }
 
-# byDNF runs the section for dnf outside of the root, which has no dnf. A package stands for its glibc, which dnf
-# does not know.
+# byDNF runs the section for dnf outside of the root, which has no dnf. A dummy package represents the root's glibc,
+# which dnf does not know.
 byDNF() {
 	mkdir "$dir/glibc" "$root/etc/yum.repos.d"
 	printf 'name: glibc\narch: amd64\nversion: 2.36.0\nmaintainer: test <test@example.org>\ndescription: stand-in\n' >"$dir/glibc/nfpm.yaml"
@@ -55,8 +56,9 @@ byDNF() {
 		unshare --net sh -eux >"$dir/dnf.log" 2>&1 || { cat "$dir/dnf.log"; echo "dnf: failed"; exit 1; }
 }
 
-# figure prints the commands that print roced's version and the first figure, and fail without one: a block of the
-# section and a line of its output. They wait until perftest's server listens (port 18515), however busy the machine is.
+# figure prints the commands that print roced's version and the first figure, and fail without a figure. Its arguments
+# are a block of the section and a pattern of the figure's line. The commands wait until perftest's server listens (port
+# 18515).
 figure() {
 	echo "roced version"
 	block "The first figure" "$1" | sed "
@@ -64,7 +66,7 @@ figure() {
 		s/\$/ | tee said; grep '$2' said/"
 }
 
-# inside runs the lines in the root, and reports the time.
+# inside runs the commands in the root, and reports the time.
 inside() {
 	for folder in proc sys dev run release; do mkdir -p "$root/$folder"; done
 	began=$(date +%s%N)

@@ -18,11 +18,11 @@ import (
 	"github.com/roced/roced/internal/tools"
 )
 
-// release is a release to build.
+// release describes a release to build.
 type release struct {
 	version, arches string
-	output          string // the folder of all releases and of the repositories
-	key             string // gpg's name of the key; empty in a draft without signatures
+	output          string // folder of all releases and of the repositories
+	key             string // key of gpg; empty in a draft without signatures
 	draft           bool
 }
 
@@ -30,9 +30,9 @@ func main() {
 	var r release
 	flag.StringVar(&r.version, "version", "", "`version`, such as 0.1.0")
 	flag.StringVar(&r.key, "key", "", "`fingerprint` of the secret key that signs the release")
-	flag.StringVar(&r.arches, "arch", "amd64,arm64", "comma-separated `list` of processors, as GOARCH has them")
+	flag.StringVar(&r.arches, "arch", "amd64,arm64", "comma-separated `list` of processors (GOARCH)")
 	flag.StringVar(&r.output, "output", "dist", "output `folder`")
-	flag.BoolVar(&r.draft, "draft", false, "a rehearsal: allow uncommitted changes, an undated section of CHANGELOG.md, and no key")
+	flag.BoolVar(&r.draft, "draft", false, "allow uncommitted changes, an undated section of CHANGELOG.md, and no key")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := r.build(ctx)
@@ -73,7 +73,7 @@ func (r *release) build(ctx context.Context) error {
 	return nil
 }
 
-// output runs a program in a folder and returns its standard output.
+// output runs a program in a folder, and returns its standard output.
 func output(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = folder

@@ -24,7 +24,7 @@ func sectionOf(changes, version string) (section, error) {
 
 var dated = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)$`)
 
-// checkDate reports a section without the release's date. The packages contain CHANGELOG.md.
+// checkDate returns an error if the section has no date. The packages contain CHANGELOG.md.
 func (s section) checkDate() error {
 	if !dated.MatchString(s.heading) {
 		return fmt.Errorf("CHANGELOG.md: section %q needs the date of the release: (YYYY-MM-DD)", "## "+s.heading)
@@ -32,7 +32,7 @@ func (s section) checkDate() error {
 	return nil
 }
 
-// links are links to files of the repository, which the notes cannot point to.
+// links matches links to files of the repository, which the notes cannot contain.
 var links = regexp.MustCompile(`\[([^\]]+)\]\([^):]+\)`)
 
 // notes returns the release notes, in Markdown.

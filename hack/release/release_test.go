@@ -40,7 +40,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestRefused: a release needs a key, a date, and a clean checkout without a tag on another commit. A draft does not.
+// TestRefused checks that a release requires a key, a date, and a clean checkout without a tag on another commit. A
+// draft does not.
 func TestRefused(t *testing.T) {
 	needs.Tools(t, "git", "gpg", "gpg-agent")
 	t.Setenv("GNUPGHOME", t.TempDir())

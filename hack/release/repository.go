@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// apt adds the release's packages to the repository for apt and indexes it: a flat repository, of which sources name
-// the folder "./".
+// apt adds the release's packages to the apt repository and indexes it. It is a flat repository, with "./" as the suite
+// in sources.
 func (r *release) apt(ctx context.Context, folder string) error {
 	repository := filepath.Join(r.output, "apt")
 	if err := add(repository, folder, "*.deb"); err != nil {
@@ -31,7 +31,7 @@ func (r *release) apt(ctx context.Context, folder string) error {
 	err = errors.Join(err, z.Close(),
 		os.WriteFile(filepath.Join(repository, "Packages"), packages, 0o644),
 		os.WriteFile(filepath.Join(repository, "Packages.gz"), packed.Bytes(), 0o644))
-	// Release lists the sums of all files in the folder, and must not list an earlier one of itself.
+	// Release contains the checksums of all files in the folder, and must not include its earlier version.
 	for _, name := range []string{"Release", "InRelease"} {
 		if removed := os.Remove(filepath.Join(repository, name)); !errors.Is(removed, fs.ErrNotExist) {
 			err = errors.Join(err, removed)
@@ -50,7 +50,7 @@ func (r *release) apt(ctx context.Context, folder string) error {
 	return os.WriteFile(filepath.Join(repository, "Release"), text, 0o644)
 }
 
-// rpm adds the release's packages to the repository for dnf and indexes it.
+// rpm adds the release's packages to the dnf repository and indexes it.
 func (r *release) rpm(ctx context.Context, folder string) error {
 	repository := filepath.Join(r.output, "rpm")
 	if err := add(repository, folder, "*.rpm"); err != nil {

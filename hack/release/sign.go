@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// signature is a file, and how and where gpg signs it.
+// signature contains a file to sign, the kind of signature, and the output file.
 type signature struct{ file, kind, signed string }
 
-// sign signs the sums and the indexes of the repositories, and writes the public key. In a draft without a key it removes
-// the signatures of an earlier one.
+// sign signs the checksums and the indexes of the repositories, and writes the public key. In a draft without a key it
+// removes earlier signatures.
 func (r *release) sign(ctx context.Context, folder string) error {
 	public := filepath.Join(r.output, "roced.asc")
 	files := []signature{

@@ -5,11 +5,9 @@
 //
 //	this process                        QEMU, in a network namespace
 //	Image ── files of Debian packages ──► vmlinux, root.cpio
-//
-// VM.Run ── unix sockets ─────────────► vm-agent, one per port: runs a script
-//
+//	VM.Run ── unix sockets ─────────────► vm-agent, one per port: runs a script
 //	Config.Share ── 9p ─────────────────► /host
-//	lab.Bridge ── TAP ───────────────► eth0, rxe0
+//	lab.Bridge ── TAP ──────────────────► eth0, rxe0
 //
 // Emulation is in software (TCG), so /dev/kvm is not required. A machine boots in about five seconds. It has no
 // persistent state, and ends with this process.

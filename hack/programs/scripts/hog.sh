@@ -1,2 +1,2 @@
-# A busy loop of somebody else's.
+# A busy loop, as a load on the processor.
 while :; do :; done

@@ -1,6 +1,6 @@
-# A guest migrates over RDMA: migrate.py source|destination ADDRESS [shared]. It is stopped, and its memory holds a file of
-# random bytes, which the destination compares with what came. Shared memory is a memfd's, as a guest has it whose
-# devices are other processes (vhost-user, virtiofs).
+# Migrates a guest over RDMA: migrate.py source|destination ADDRESS [shared]. The guest is stopped. Its memory contains
+# a file of random bytes, which the destination compares. Shared memory is a memfd, as for guests whose devices are
+# other processes (vhost-user, virtiofs).
 import atexit
 import json
 import os
@@ -30,7 +30,7 @@ class Guest:
         self.qemu.stdin.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
         self.qemu.stdin.flush()
         for line in self.qemu.stdout:
-            if not line.startswith("{"):  # of the migration, which prints there too
+            if not line.startswith("{"):  # output of the migration
                 continue
             answer = json.loads(line)
             if "error" in answer:
@@ -69,7 +69,7 @@ def destination(address):
     guest.end()
     with open(FILE, "rb") as sent, open(FILE + ".came", "rb") as came:
         if sent.read() != came.read():
-            sys.exit("the guest's memory is not as it was")
+            sys.exit("the guest's memory differs after the migration")
 
 
 {"source": source, "destination": destination}[sys.argv[1]](sys.argv[2])

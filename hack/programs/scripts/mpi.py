@@ -1,5 +1,5 @@
-# Messages to and fro between ranks 0 and 1, a collective of all, and memory that all read and write. For the latter
-# Open MPI opens the device a second time.
+# Tests messages between ranks 0 and 1, a collective of all ranks, and one-sided access to memory of all ranks. For the
+# latter Open MPI opens the device a second time.
 from array import array
 
 from mpi4py import MPI

@@ -1,4 +1,5 @@
-# Ranks of Open MPI, over UCX's transports by verbs alone: mpi.sh NUMBER. Open MPI is told where it was unpacked.
+# Runs ranks of Open MPI over UCX's verbs transports only: mpi.sh NUMBER. The variables set the folder of the unpacked
+# Open MPI.
 set -e
 usr=$(cd ../root/usr && pwd)
 lib=$(dirname "$(echo "$usr"/lib/*/libopen-rte.so.40)")

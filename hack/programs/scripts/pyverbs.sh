@@ -1,4 +1,4 @@
-# rdma-core's own tests in Python, which the package has as documents. Devices are found in /sys/class.
+# Runs rdma-core's Python tests, which the package contains as documentation. They find devices in /sys/class.
 set -e
 cp -r ../root/usr/share/doc/rdma-core/tests .
 gunzip --force --quiet tests/*.gz

@@ -1,6 +1,6 @@
-# rdma-core's own tests of another release of Debian's, with its libc and its Python. They ask iproute2's rdma which
-# interface a device has. Here it says what it says where the kernel has no device; then they look in /sys/class. They
-# count on processes that are forked, which Python 3.14 does when told to.
+# Runs rdma-core's Python tests of another Debian release with its libc and Python. The tests query the interface of a
+# device with iproute2's rdma. The replacement prints an empty list, as without kernel devices, so that they use
+# /sys/class. The tests require forked processes, which Python 3.14 must be configured to use.
 set -e
 root=$PWD/../root$1
 roced=$PWD/../roced clib=$PWD/../clib

@@ -1,5 +1,5 @@
-# tgtd with a disk of 64 MiB, for everybody who comes by iser, until SIGTERM. It lets in initiators by name. Its own ways
-# to end jump to address 0 when it has had connections by RDMA.
+# Runs tgtd with a disk of 64 MiB over iSER for all initiators, until SIGTERM. It is killed, since its regular exit
+# crashes after RDMA connections (a jump to address 0).
 set -e
 export TGT_IPC_SOCKET="$PWD/tgt.ipc"
 target="--lld iser --mode target --tid 1"

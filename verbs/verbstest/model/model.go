@@ -11,12 +11,12 @@ import (
 // manual pages of libibverbs; rdmavt for groups), and is independent of the Provider that Run compares with it.
 //
 //	wr.go          requests: the checks of a post, and those of the card
-// state.go states of a queue pair, modify, flush
-// send.go execution of a request: checks, gather, packet
-// recv.go arrival of a packet: queue pair or group, checks, scatter
+//	state.go       states of a queue pair, modify, flush
+//	send.go        execution of a request: checks, gather, packet
+//	recv.go        arrival of a packet: queue pair or group, checks, scatter
 //	srq.go         shared receive queues
 //	cq.go          completions, overrun, poll
-// connection.go effect of a connection's requests at both ends
+//	connection.go  effect of a connection's requests at both ends
 //
 // Where the specification defines no order, the model has one, which its comments state.
 
