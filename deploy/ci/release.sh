@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes a release 0.0.0 for the tests, of what make build clib has built: deploy/ci/release.sh FOLDER.
+# Creates a release 0.0.0 for the tests from the files of "make build clib": deploy/ci/release.sh FOLDER.
 set -eu
 cd "$(dirname "$0")/../.."
-name=roced_0.0.0_linux_$(go env GOARCH) # also the folder in the archive, as hack/package has it
+name=roced_0.0.0_linux_$(go env GOARCH) # also the folder in the archive, as in hack/package
 folder=$1/0.0.0
 mkdir -p "$folder/$name/bin" "$folder/$name/lib/musl"
 cp roced "$folder/$name/bin/"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Starts roced in a CI job: unpacks a release, checks its sums, starts the service and waits until it is ready.
-# By the environment: ROCED_URL (of the releases' folder, BASE of docs/INSTALL.md, file:// too), ROCED_VERSION, ROCED_MODE
-# (loopback, udp, interface), ROCED_INTERFACE, ROCED_DIR (a folder that it makes). Prints the job's environment, a
-# NAME=VALUE a line.
+# Starts roced in a CI job: unpacks a release, verifies its checksum, starts the service and waits until it is ready.
+# Environment: ROCED_URL (URL of the releases' folder, BASE of docs/INSTALL.md, also file://), ROCED_VERSION, ROCED_MODE
+# (loopback, udp, interface), ROCED_INTERFACE, ROCED_DIR (a folder to create). Prints variables for the job, one
+# NAME=VALUE per line.
 set -eu
 
 dir=${ROCED_DIR:?} mode=${ROCED_MODE:-loopback}
@@ -13,7 +13,7 @@ aarch64) arch=arm64 ;;
 esac
 case ${ROCED_URL:?} in
 https://roced.example.org*)
-	echo "roced: $ROCED_URL is a placeholder: set url (ROCED_URL) to the folder that make release wrote" >&2
+	echo "roced: $ROCED_URL is a placeholder: set url (ROCED_URL) to the output folder of make release" >&2
 	exit 1
 	;;
 esac
@@ -29,7 +29,7 @@ fetch() {
 mkdir -p "$dir"
 fetch "$name"
 fetch SHA256SUMS
-(cd "$dir" && grep " [ *]*$name\$" SHA256SUMS | sha256sum -c - >&2) || { echo "roced: $name is not what SHA256SUMS says" >&2; exit 1; }
+(cd "$dir" && grep " [ *]*$name\$" SHA256SUMS | sha256sum -c - >&2) || { echo "roced: $name does not match SHA256SUMS" >&2; exit 1; }
 tar -xzf "$dir/$name" -C "$dir" --strip-components=1
 cp "$(dirname "$0")/stop.sh" "$dir/"
 
@@ -38,7 +38,7 @@ case $mode in
 loopback) set -- --loopback --capture "$dir/packets.pcapng" ;;
 udp) set -- --device "${ROCED_INTERFACE:?mode udp needs the name of an interface}" --network udp ;;
 interface) set -- --device "${ROCED_INTERFACE:?mode interface needs the name of an interface}" ;;
-*) echo "roced: mode $mode: there are loopback, udp and interface" >&2; exit 1 ;;
+*) echo "roced: unknown mode $mode: use loopback, udp or interface" >&2; exit 1 ;;
 esac
 nohup "$dir/bin/roced" run --socket "$socket" "$@" >"$dir/roced.log" 2>&1 &
 echo $! >"$dir/pid"
@@ -56,5 +56,5 @@ done
 echo "ROCED_DIR=$dir"
 echo "ROCED_SOCKET=$socket"
 echo "ROCED_LIBRARIES=$dir/lib"
-# glibc's loader takes the first folder of the three, musl's, to which ; is a letter, the last one.
+# glibc's loader uses the first of the three folders. musl's loader uses the last one, since ; is no separator for it.
 echo "LD_LIBRARY_PATH=$dir/lib;$dir/lib:$dir/lib/musl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

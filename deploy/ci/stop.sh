@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ends what start.sh has started. Says first what was dropped; the capture stays in ROCED_DIR.
+# Stops the service of start.sh after printing its counters. The capture remains in ROCED_DIR.
 set -u
 dir=${ROCED_DIR:?}
 "$dir/bin/roced" show stat --socket "$dir/roced.sock"

@@ -18,12 +18,12 @@
 //
 // The tests wait for expected events while the card runs on its own. To check that no other event occurs, they send one
 // more message and wait for it (rig.World.Settle). With ROCED_ROUNDS=all, tests of rare events run five times as often.
-// verbstest ──► ids connection ids
 //
-//	 │    └──► hostile  a client that keeps to no rule
-//	 ▼
-//	rig      stations and their operations ◄── model: random calls, compared with a model of the specification
+//	verbstest ──► ids      connection ids
+//	    │    └──► hostile  a client that violates the protocol
+//	    ▼
+//	   rig      stations and their operations ◄── model: random calls, compared with a model of the specification
 //
-// run.go has the table of all tests. Out of scope, and tested by verbs/hca: effects inside the card (steering, leaks,
+// run.go contains the table of all tests. Out of scope, and tested by verbs/hca: effects inside the card (steering, leaks,
 // counters other than drops), and the host (routes, neighbours, IGMP).
 package verbstest

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// podMonitor is as much as is used here of the Prometheus operator's, which is not of Kubernetes.
+// podMonitor contains the used fields of the Prometheus operator's PodMonitor.
 type podMonitor struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
@@ -38,7 +38,7 @@ type objects struct {
 	account     *corev1.ServiceAccount
 	policies    []*networkingv1.NetworkPolicy
 	podMonitor  *podMonitor
-	pods        map[string]podOf // by their names, with those of templates
+	pods        map[string]podOf // pods and pod templates by name
 	everyObject []string         // kind/name
 }
 
@@ -47,7 +47,7 @@ type podOf struct {
 	spec   *corev1.PodSpec
 }
 
-// makes are the kinds of objects, and where one goes.
+// makes returns functions that allocate an object in o, by kind.
 func (o *objects) makes() map[string]func() any {
 	return map[string]func() any{
 		"apps/v1/DaemonSet":                               func() any { o.daemonSet = &appsv1.DaemonSet{}; return o.daemonSet },
@@ -68,7 +68,7 @@ func (o *objects) makes() map[string]func() any {
 	}
 }
 
-// build has kustomize build a folder.
+// build builds a folder with kustomize.
 func build(t *testing.T, fs filesys.FileSystem, folder string) *objects {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, folder)
@@ -80,7 +80,7 @@ func build(t *testing.T, fs filesys.FileSystem, folder string) *objects {
 	for _, r := range built.Resources() {
 		kind := strings.TrimPrefix(r.GetApiVersion()+"/"+r.GetKind(), "/")
 		if makes[kind] == nil {
-			t.Fatalf("%s: %s is not a kind that this test knows", folder, kind)
+			t.Fatalf("%s: unknown kind %s; add it to makes", folder, kind)
 		}
 		text, err := r.AsYAML()
 		if err != nil {
@@ -104,7 +104,7 @@ func build(t *testing.T, fs filesys.FileSystem, folder string) *objects {
 	return o
 }
 
-// folders are what people apply.
+// folders contains the folders that users apply.
 var folders = []string{"base", "overlays/loopback", "overlays/xdp", "overlays/udp", "overlays/dra", "example"}
 
 func buildAll(t *testing.T) map[string]*objects {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests has roced's objects of Kubernetes, for kustomize, and their tests.
+// Package manifests contains roced's Kubernetes objects for kustomize, and their tests.
 //
 //	base                       the service and the device plugin on each node
 //	overlays/loopback          an in-memory network on each node

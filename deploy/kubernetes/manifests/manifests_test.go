@@ -26,14 +26,14 @@ var programs string
 
 func TestMain(m *testing.M) { rig.Main(m, &programs, "roced-device-plugin", "roced-dra") }
 
-// images that the manifests may name: the one of make image-kubernetes, and the users' own.
+// images contains the allowed images: that of "make image-kubernetes", and the users' image.
 var images = []string{"localhost/roced-kubernetes:latest", "localhost/perftest:latest"}
 
 func containersOf(p *corev1.PodSpec) []corev1.Container {
 	return slices.Concat(p.InitContainers, p.Containers)
 }
 
-// TestImages: the image is made of the commands that containers run.
+// TestImages checks that the image contains the commands that containers run.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("../Containerfile")
@@ -46,7 +46,7 @@ func TestImages(t *testing.T) {
 				if !slices.Contains(images, c.Image) {
 					t.Errorf("%s: %s: image %s", folder, name, c.Image)
 				}
-				if c.ImagePullPolicy != corev1.PullIfNotPresent { // "latest" is pulled each time otherwise, and no registry has these
+				if c.ImagePullPolicy != corev1.PullIfNotPresent { // otherwise "latest" is pulled each time, and no registry has these images
 					t.Errorf("%s: %s: pulls %s: %s", folder, name, c.Image, c.ImagePullPolicy)
 				}
 				program := filepath.Base(c.Command[0])
@@ -58,7 +58,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestCommands: the programs know all flags that containers and probes give them, and take the configuration.
+// TestCommands checks that the programs accept all flags of containers and probes, and the configuration.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for folder, o := range buildAll(t) {
@@ -92,7 +92,7 @@ func checkCommand(t *testing.T, where string, command []string) {
 	case "sleep":
 		return
 	default:
-		t.Errorf("%s: %s is not known here", where, program)
+		t.Errorf("%s: unknown program %s", where, program)
 		return
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -111,7 +111,7 @@ func checkConfiguration(t *testing.T, text string) {
 	}
 }
 
-// TestProbes: they succeed while the service answers, and fail when it does not.
+// TestProbes checks that the probes succeed while the service responds, and fail otherwise.
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	service := rig.Start(t, filepath.Join(programs, "roced"))
@@ -127,11 +127,11 @@ func TestProbes(t *testing.T) {
 	}
 	service.Kill()
 	if err := probe(); err == nil {
-		t.Error("it succeeds without a service")
+		t.Error("the probe succeeds without a service")
 	}
 }
 
-// TestMounts: each mount refers to a volume; the service and the plugin mount the same host folder at the same path.
+// TestMounts checks that each mount refers to a volume, and that host folders are mounted at the same path.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	for folder, o := range buildAll(t) {
@@ -144,13 +144,13 @@ func TestMounts(t *testing.T) {
 				for _, m := range c.VolumeMounts {
 					v, is := volumes[m.Name]
 					if !is {
-						t.Errorf("%s: %s: there is no volume %s", folder, name, m.Name)
+						t.Errorf("%s: %s: no volume %s", folder, name, m.Name)
 					}
-					if v.HostPath != nil && v.HostPath.Path != m.MountPath { // the kubelet is told of paths as they are here
-						t.Errorf("%s: %s: %s is at %s", folder, name, v.HostPath.Path, m.MountPath)
+					if v.HostPath != nil && v.HostPath.Path != m.MountPath { // containers pass their paths to the kubelet
+						t.Errorf("%s: %s: %s is mounted at %s", folder, name, v.HostPath.Path, m.MountPath)
 					}
 					if v.ConfigMap != nil && (o.configMap == nil || v.ConfigMap.Name != o.configMap.Name) {
-						t.Errorf("%s: %s: there is no %s", folder, name, v.ConfigMap.Name)
+						t.Errorf("%s: %s: no ConfigMap %s", folder, name, v.ConfigMap.Name)
 					}
 				}
 			}
@@ -158,7 +158,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestRights: which overlay has which. The plugin never has any.
+// TestRights checks the privileges of each overlay. The plugin has none.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	all := buildAll(t)
@@ -170,7 +170,7 @@ func TestRights(t *testing.T) {
 			}
 			p := pod.spec
 			if p.HostNetwork || p.HostIPC || p.HostPID != (folder == "overlays/xdp") || *p.AutomountServiceAccountToken {
-				t.Errorf("%s: %s has a namespace or a token of the host's", folder, name)
+				t.Errorf("%s: %s has a namespace of the host or a token", folder, name)
 			}
 			for _, c := range containersOf(p) {
 				s := c.SecurityContext
@@ -189,16 +189,16 @@ func TestRights(t *testing.T) {
 	}
 	udp := all["overlays/udp"].pods["perftest"].spec
 	if !*udp.SecurityContext.RunAsNonRoot || udp.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
-		t.Errorf("a sidecar has rights: %v", udp.SecurityContext)
+		t.Errorf("a sidecar has privileges: %v", udp.SecurityContext)
 	}
 	for _, v := range udp.Volumes {
 		if v.EmptyDir == nil {
-			t.Errorf("a sidecar has a folder of the host: %v", v)
+			t.Errorf("a sidecar mounts a folder of the host: %v", v)
 		}
 	}
 }
 
-// TestNetworkPolicies: RoCEv2 gets through to the pods of the examples, and Prometheus to the service.
+// TestNetworkPolicies checks that the policies allow RoCEv2 to the pods of the examples, and Prometheus to the service.
 func TestNetworkPolicies(t *testing.T) {
 	t.Parallel()
 	for folder, o := range buildAll(t) {
@@ -216,11 +216,11 @@ func TestNetworkPolicies(t *testing.T) {
 				want = []string{"TCP metrics"}
 			}
 			if !slices.Equal(ports, want) {
-				t.Errorf("%s: %s lets %q through, want %q", folder, policy.Name, ports, want)
+				t.Errorf("%s: %s allows %q, want %q", folder, policy.Name, ports, want)
 			}
 			for name, pod := range o.pods {
 				if !chosen.Matches(labels.Set(pod.labels)) {
-					t.Errorf("%s: %s does not hold for %s", folder, policy.Name, name)
+					t.Errorf("%s: %s does not apply to %s", folder, policy.Name, name)
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// TestPodMonitor: it finds the pods, and their port.
+// TestPodMonitor checks that the PodMonitor selects the pods and their port.
 func TestPodMonitor(t *testing.T) {
 	t.Parallel()
 	o := buildComponent(t, "components/podmonitor")
@@ -249,8 +249,8 @@ func TestPodMonitor(t *testing.T) {
 	}
 }
 
-// TestClaims: the example's claim names the class, which names the driver, whose rights are few. The driver alone has a
-// token.
+// TestClaims checks that the example's claim refers to the class, the class to the driver, and that only the driver has
+// a token, with minimal permissions.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	o := build(t, filesys.MakeFsOnDisk(), "overlays/dra")
@@ -284,7 +284,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestResource: the examples request the plugin's resource, and the sidecar sets the same environment as the plugin.
+// TestResource checks that the examples request the plugin's resource, and that the sidecar sets the same environment
+// as the plugin.
 func TestResource(t *testing.T) {
 	t.Parallel()
 	all := buildAll(t)

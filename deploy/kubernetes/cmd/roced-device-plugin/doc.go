@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command roced-device-plugin gives containers of a Kubernetes node sockets of roced's service, as roced.dev/verbs.
+// Command roced-device-plugin provides sockets of roced's service to containers of a Kubernetes node, as the resource
+// roced.dev/verbs.
 package main

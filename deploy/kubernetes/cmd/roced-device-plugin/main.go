@@ -17,9 +17,9 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-const usage = `usage: roced-device-plugin [flags]        gives containers of this node sockets of roced's service
-       roced-device-plugin install FOLDER    copies roced's C libraries there, and ends
-       roced-device-plugin check             whether the plugin answers; for probes
+const usage = `usage: roced-device-plugin [flags]        provide sockets of roced's service to containers of this node
+       roced-device-plugin install FOLDER    copy roced's C libraries to the folder, and exit
+       roced-device-plugin check             check that the plugin responds, for probes
 flags:
 `
 
@@ -40,9 +40,9 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&c.Kubelet, "kubelet", api.DevicePluginPath, "`folder` of the kubelet's socket for device plugins")
 	f.StringVar(&c.Service, "service", "/run/roced/roced.sock", "`path` of the service's socket, the same here and on the host")
 	f.StringVar(&c.Libraries, "libraries", "/var/lib/roced", "`folder` of the C libraries, the same here and on the host; not mounted noexec, as /run often is")
-	f.StringVar(&from, "install", libraries.Default, "`folder` to copy the C libraries from at start; empty: they are there")
-	f.StringVar(&c.CDI, "cdi", "/var/run/cdi/roced.dev-verbs.json", "`file` of the CDI specification; empty: containers get mounts only")
-	f.IntVar(&c.Sockets, "sockets", 64, "how many containers of this node may have a socket")
+	f.StringVar(&from, "install", libraries.Default, "`folder` from which the C libraries are copied at start; empty if they exist")
+	f.StringVar(&c.CDI, "cdi", "/var/run/cdi/roced.dev-verbs.json", "`file` of the CDI specification; if empty, containers get mounts only")
+	f.IntVar(&c.Sockets, "sockets", 64, "maximum number of containers of this node with a socket")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	case f.Arg(0) == "check" && f.NArg() == 1:
 		return deviceplugin.Check(ctx, c.Kubelet)
 	case f.NArg() > 0:
-		return fmt.Errorf("%q is not known; -h helps", f.Args())
+		return fmt.Errorf("unexpected arguments %q; see -h", f.Args())
 	}
 	if from != "" {
 		if err := libraries.Install(from, c.Libraries); err != nil {

@@ -34,18 +34,18 @@ func run(ctx context.Context, args []string) error {
 	var from string
 	f := flag.NewFlagSet("roced-dra", flag.ContinueOnError)
 	f.StringVar(&c.Node, "node", os.Getenv("NODE_NAME"), "`name` of this node (default: the value of NODE_NAME)")
-	f.StringVar(&c.Plugins, "plugins", kubeletplugin.KubeletPluginsDir, "`folder` of the kubelet's for plugins' sockets")
-	f.StringVar(&c.Registry, "registry", kubeletplugin.KubeletRegistryDir, "`folder` of the kubelet's where plugins register")
+	f.StringVar(&c.Plugins, "plugins", kubeletplugin.KubeletPluginsDir, "`folder` of the kubelet for plugins' sockets")
+	f.StringVar(&c.Registry, "registry", kubeletplugin.KubeletRegistryDir, "`folder` of the kubelet for the registration of plugins")
 	f.StringVar(&c.Service, "service", "/run/roced/roced.sock", "`path` of the service's socket, the same here and on the host")
 	f.StringVar(&c.Libraries, "libraries", "/var/lib/roced", "`folder` of the C libraries, the same here and on the host; not mounted noexec, as /run often is")
-	f.StringVar(&from, "install", libraries.Default, "`folder` to copy the C libraries from at start; empty: they are there")
+	f.StringVar(&from, "install", libraries.Default, "`folder` from which the C libraries are copied at start; empty if they exist")
 	f.StringVar(&c.CDI, "cdi", "/var/run/cdi", "`folder` of CDI specifications")
-	f.IntVar(&c.Sockets, "sockets", 64, "how many claims of this node may have a socket")
+	f.IntVar(&c.Sockets, "sockets", 64, "maximum number of claims of this node with a socket")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() > 0 {
-		return fmt.Errorf("%q is not known; -h helps", f.Args())
+		return fmt.Errorf("unexpected arguments %q; see -h", f.Args())
 	}
 	if from != "" {
 		if err := libraries.Install(from, c.Libraries); err != nil {

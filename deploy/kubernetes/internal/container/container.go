@@ -10,46 +10,46 @@ import (
 	"slices"
 )
 
-// Kind names the devices, in CDI and as a resource of Kubernetes.
+// Kind is the kind of the devices in CDI and the name of the Kubernetes resource.
 const Kind = "roced.dev/verbs"
 
-// Where a container has the socket and the libraries, those for musl in a folder of their own. Of the list glibc's loader
-// takes the first folder, and musl's, to which ; is a letter, the last one.
+// Folders of the socket and the libraries in a container. Those for musl have their own folder. glibc's loader uses the
+// first folder of librarySearch, and musl's the last one, since ; is no separator for it.
 const (
 	socketInside    = "/run/roced"
 	librariesInside = "/usr/lib/roced"
 	librarySearch   = librariesInside + ";" + librariesInside + ":" + librariesInside + "/musl"
 )
 
-// Env is the environment that programs find roced by.
+// Env returns the environment variables by which programs find roced.
 func Env() map[string]string {
 	return map[string]string{"ROCED_SOCKET": socketInside + "/roced.sock", "LD_LIBRARY_PATH": librarySearch}
 }
 
-// Mount is a folder of the host that a container gets, read-only.
+// Mount is a folder of the host that is mounted in a container, read-only.
 type Mount struct{ Host, Container string }
 
-// Device is a device as the host knows it.
+// Device contains the name of a device and its folders on the host.
 type Device struct {
 	Name      string
 	Socket    string // folder with the socket
 	Libraries string // folder
 }
 
-// NewDevice is the device whose socket has that name at a service.
+// NewDevice returns the device of a service's socket with a name.
 func NewDevice(service, name, libraries string) Device {
 	return Device{name, filepath.Join(filepath.Dir(service), "sockets", name), libraries}
 }
 
-// ID is the name that CDI knows the device by.
+// ID returns the CDI name of the device.
 func (d Device) ID() string { return Kind + "=" + d.Name }
 
-// Mounts are the folders that its container gets.
+// Mounts returns the folders to mount in the container.
 func (d Device) Mounts() []Mount {
 	return []Mount{{d.Socket, socketInside}, {d.Libraries, librariesInside}}
 }
 
-// The specification of CDI 0.5.0, which containerd from 1.7 and CRI-O from 1.23 on read.
+// Types of a CDI 0.5.0 specification, which containerd 1.7 and CRI-O 1.23 and later support.
 type (
 	specification struct {
 		Version string         `json:"cdiVersion"`
@@ -83,7 +83,7 @@ func (d Device) inSpec() deviceInSpec {
 	return s
 }
 
-// WriteSpecification writes the CDI file of the devices. It replaces the file atomically.
+// WriteSpecification writes the CDI specification of the devices. It replaces the file atomically.
 func WriteSpecification(file string, devices ...Device) error {
 	s := specification{Version: "0.5.0", Kind: Kind}
 	for _, d := range devices {
@@ -96,7 +96,7 @@ func WriteSpecification(file string, devices ...Device) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	temporary := file + ".new" // runtimes read only names that end in .json
+	temporary := file + ".new" // runtimes read only files with the suffix .json
 	if err := os.WriteFile(temporary, append(text, '\n'), 0o644); err != nil {
 		return err
 	}

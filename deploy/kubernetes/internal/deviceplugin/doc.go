@@ -9,8 +9,8 @@
 //
 //	kubelet ── roced.sock ── Plugin ── AddSocket, RemoveSocket ── roced's service
 //
-// A device is a name: of the kubelet's device, of the service's socket, of the CDI device. The kubelet does not report
-// the end of a container. So its socket remains until the device is allocated again: then the old socket, its folder
-// and its connections are removed, and a new socket is created. Until then the old socket is unreachable, since it was
-// mounted only in that container. There are never more sockets than devices.
+// The kubelet's device, the service's socket and the CDI device have the same name. The kubelet does not report the end
+// of a container. So its socket remains until the device is allocated again: then the old socket, its folder and its
+// connections are removed, and a new socket is created. Until then the old socket is unreachable, since it was mounted
+// only in that container. There are never more sockets than devices.
 package deviceplugin

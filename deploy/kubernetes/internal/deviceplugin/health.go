@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// health is whether the service answers and has a device.
+// health is the state of the service: good if it responds and has a device.
 type health struct {
 	mu      sync.Mutex
 	good    bool
@@ -18,14 +18,14 @@ type health struct {
 
 func newHealth() health { return health{changed: make(chan struct{})} }
 
-// look returns the current state, and a channel that is closed when it changes.
-func (h *health) look() (good bool, changed <-chan struct{}) {
+// state returns the current state, and a channel that is closed when it changes.
+func (h *health) state() (good bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.good, h.changed
 }
 
-// set reports whether that is a change.
+// set sets the state, and reports whether it has changed.
 func (h *health) set(good bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -38,12 +38,12 @@ func (h *health) set(good bool) bool {
 	return true
 }
 
-// interval is how often the service, and the kubelet's socket, are looked at.
+// interval is the time between two checks of the service and of the kubelet's socket.
 const interval = time.Second
 
 var errNoDevice = errors.New("the service has no device")
 
-// follow looks after the service until ctx is done.
+// follow monitors the service until ctx is done.
 func (p *Plugin) follow(ctx context.Context) {
 	for {
 		devices, err := p.service.Devices(ctx)
@@ -54,9 +54,9 @@ func (p *Plugin) follow(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case changed && err == nil:
-			p.log.Info("the service answers", "devices", devices)
+			p.log.Info("service available", "devices", devices)
 		case changed:
-			p.log.Warn("no container gets a socket until the service answers", "error", err)
+			p.log.Warn("service unavailable; containers get no sockets", "error", err)
 		}
 		if !pause(ctx) {
 			return
@@ -64,7 +64,7 @@ func (p *Plugin) follow(ctx context.Context) {
 	}
 }
 
-// pause waits for the interval, and reports whether to go on.
+// pause waits for the interval, and returns false if ctx is done.
 func pause(ctx context.Context) bool {
 	select {
 	case <-time.After(interval):

@@ -16,7 +16,8 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// kubelet is as much of one as plugins see: it takes registrations by its socket, and follows each plugin's list.
+// kubelet implements the part of a kubelet that plugins use: it accepts registrations at its socket, and watches each
+// plugin's list.
 type kubelet struct {
 	api.UnimplementedRegistrationServer
 	t      *testing.T
@@ -38,7 +39,7 @@ func startKubelet(t *testing.T) *kubelet {
 	return k
 }
 
-// start acts as a starting kubelet, which first removes sockets in the folder.
+// start starts the kubelet, which first removes all sockets in the folder.
 func (k *kubelet) start() {
 	k.t.Helper()
 	there, err := os.ReadDir(k.folder)
@@ -53,14 +54,14 @@ func (k *kubelet) start() {
 		k.t.Fatal(err)
 	}
 	k.mu.Lock()
-	k.list = nil // of before
+	k.list = nil // the list of the previous start
 	k.mu.Unlock()
 	k.server = grpc.NewServer()
 	api.RegisterRegistrationServer(k.server, k)
 	go func() { _ = k.server.Serve(l) }()
 }
 
-// stop ends it, and waits until the plugin has noticed.
+// stop stops the kubelet, and waits until the connections to the plugin have ended.
 func (k *kubelet) stop() {
 	k.server.Stop()
 	k.followers.Wait()
@@ -93,7 +94,7 @@ func (k *kubelet) follow(plugin api.DevicePluginClient) {
 	}
 }
 
-// registered waits until a plugin has registered so often.
+// registered waits until a plugin has registered a number of times.
 func (k *kubelet) registered(times int) *api.RegisterRequest {
 	k.t.Helper()
 	var request *api.RegisterRequest
@@ -108,7 +109,7 @@ func (k *kubelet) registered(times int) *api.RegisterRequest {
 	return request
 }
 
-// await waits until the plugin reports this state for all devices.
+// await waits until the plugin reports this state for the devices.
 func (k *kubelet) await(health string, devices int) {
 	k.t.Helper()
 	waittest.Eventually(k.t, health, func() bool {

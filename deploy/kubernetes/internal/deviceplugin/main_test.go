@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/deploy/kubernetes/internal/rig"
 )
 
-// programs is where roced and the plugin are.
+// programs is the folder of roced and the plugin.
 var programs string
 
 func TestMain(m *testing.M) { rig.Main(m, &programs, "roced-device-plugin") }

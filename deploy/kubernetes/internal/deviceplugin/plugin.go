@@ -19,17 +19,17 @@ import (
 
 // Config is the configuration of a plugin.
 type Config struct {
-	Kubelet   string // folder of the kubelet's socket and the plugins'
-	Service   string // path of the service's socket, the same on the host
+	Kubelet   string // folder of the kubelet's socket and the plugins' sockets
+	Service   string // path of the service's socket, which is the same on the host
 	Libraries string // folder of the C libraries on the host
-	CDI       string // file of the CDI specification; empty: containers get mounts only
-	Sockets   int    // how many containers of the node may have one
+	CDI       string // file of the CDI specification; if empty, containers get mounts only
+	Sockets   int    // maximum number of containers of the node with a socket
 }
 
-// MaxSockets is how many the service makes.
+// MaxSockets is the service's limit on sockets.
 const MaxSockets = 4096
 
-// Plugin answers the kubelet.
+// Plugin implements the device plugin API for the kubelet.
 type Plugin struct {
 	api.UnimplementedDevicePluginServer
 	config  Config
@@ -40,10 +40,10 @@ type Plugin struct {
 	health  health
 }
 
-// New makes a plugin, and has the container runtime know its devices.
+// New creates a plugin, and writes the CDI specification of its devices for the container runtime.
 func New(c Config, log *slog.Logger) (*Plugin, error) {
 	if c.Sockets < 1 || c.Sockets > MaxSockets {
-		return nil, fmt.Errorf("%d sockets: there may be 1 to %d", c.Sockets, MaxSockets)
+		return nil, fmt.Errorf("invalid number of sockets %d: use 1 to %d", c.Sockets, MaxSockets)
 	}
 	p := &Plugin{config: c, service: service.Service{Path: c.Service}, log: log, devices: map[string]container.Device{}, health: newHealth()}
 	var all []container.Device
@@ -66,10 +66,10 @@ func (p *Plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.Devic
 	return &api.DevicePluginOptions{PreStartRequired: true}, nil
 }
 
-// ListAndWatch implements the plugin's API: all devices, again whenever their health changes.
+// ListAndWatch implements the plugin's API: it sends all devices, and again whenever their health changes.
 func (p *Plugin) ListAndWatch(_ *api.Empty, to grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
 	for {
-		healthy, changed := p.health.look()
+		healthy, changed := p.health.state()
 		if err := to.Send(p.list(healthy)); err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (p *Plugin) list(healthy bool) *api.ListAndWatchResponse {
 	return r
 }
 
-// Allocate implements the plugin's API: a new socket for each container. The whole request is validated first, so an
-// invalid one removes no socket.
+// Allocate implements the plugin's API: it creates a new socket for each container. It validates the whole request
+// first, so that an invalid request removes no socket.
 func (p *Plugin) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	var devices []container.Device
 	for _, c := range r.ContainerRequests {
@@ -116,21 +116,21 @@ func (p *Plugin) Allocate(ctx context.Context, r *api.AllocateRequest) (*api.All
 	return answer, nil
 }
 
-// deviceOf returns the device whose socket a container gets. One socket serves any number of programs, so a request for
-// several devices gets the first one's.
+// deviceOf returns the device whose socket a container gets. One socket serves any number of programs, so for a request
+// of several devices it returns the first one.
 func (p *Plugin) deviceOf(ids []string) (d container.Device, err error) {
 	if len(ids) == 0 || len(ids) > len(p.names) {
-		return d, status.Errorf(codes.InvalidArgument, "%d devices: there are %d", len(ids), len(p.names))
+		return d, status.Errorf(codes.InvalidArgument, "invalid number of devices %d: the node has %d", len(ids), len(p.names))
 	}
 	for _, id := range ids {
 		if _, is := p.devices[id]; !is {
-			return d, status.Errorf(codes.InvalidArgument, "there is no device %.64q", id)
+			return d, status.Errorf(codes.InvalidArgument, "unknown device %.64q", id)
 		}
 	}
 	return p.devices[slices.Min(ids)], nil
 }
 
-// renew ends the socket that another container had, and makes a new one.
+// renew removes the socket of the previous container, and creates a new one.
 func (p *Plugin) renew(ctx context.Context, d container.Device) error {
 	if err := p.service.RemoveSocket(ctx, d.Name); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (p *Plugin) describe(d container.Device) *api.ContainerAllocateResponse {
 	return r
 }
 
-// PreStartContainer implements the plugin's API: the kubelet remembers allocations over a reboot, the node's /run does
-// not. A socket that is there stays.
+// PreStartContainer implements the plugin's API: it creates the socket unless it exists. The kubelet keeps allocations
+// across a reboot, while /run is lost.
 func (p *Plugin) PreStartContainer(ctx context.Context, r *api.PreStartContainerRequest) (*api.PreStartContainerResponse, error) {
 	d, err := p.deviceOf(r.DevicesIds)
 	if err != nil {

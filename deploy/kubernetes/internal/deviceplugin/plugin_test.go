@@ -22,7 +22,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// node is a kubelet, a service and a plugin.
+// node contains a kubelet, a service and the configuration of a plugin.
 type node struct {
 	*kubelet
 	service *rig.Service
@@ -41,7 +41,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// startPlugin is a node with a plugin in this process, whose devices are healthy.
+// startPlugin starts a node with a plugin in this process, and waits until its devices are healthy.
 func startPlugin(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t)
@@ -61,7 +61,7 @@ func startPlugin(t *testing.T) *node {
 	return n
 }
 
-// socketOf is the socket that a container got.
+// socketOf returns the path of a container's socket.
 func socketOf(r *api.AllocateResponse, container int) string {
 	return filepath.Join(r.ContainerResponses[container].Mounts[0].HostPath, "roced.sock")
 }
@@ -75,8 +75,8 @@ func (n *node) mustAllocate(id string) string {
 	return socketOf(r, 0)
 }
 
-// TestAllocation: a container gets a folder with its own socket, the libraries, the environment, and an equivalent CDI
-// device.
+// TestAllocation checks that a container gets a folder with its own socket, the libraries, the environment, and an
+// equivalent CDI device.
 func TestAllocation(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -130,7 +130,7 @@ func (n *node) checkSpecification(c *api.ContainerAllocateResponse) {
 	}
 	d := s.Devices[3]
 	if s.Kind+"="+d.Name != c.CdiDevices[0].Name || len(d.ContainerEdits.Mounts) != len(c.Mounts) || len(d.ContainerEdits.Env) != len(c.Envs) {
-		n.t.Errorf("%+v, without CDI %v", d, c)
+		n.t.Errorf("%+v, without CDI: %v", d, c)
 	}
 	for i, m := range d.ContainerEdits.Mounts {
 		if m.HostPath != c.Mounts[i].HostPath || m.ContainerPath != c.Mounts[i].ContainerPath {
@@ -144,12 +144,13 @@ func (n *node) checkSpecification(c *api.ContainerAllocateResponse) {
 	}
 }
 
-// TestReallocation: the previous container loses access: its connections end, and its mounted folder is empty.
+// TestReallocation checks that the previous container loses access: its connections end, and its mounted folder is
+// empty.
 func TestReallocation(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
 	path := n.mustAllocate("kube-0000")
-	old, err := os.Open(filepath.Dir(path)) // as a mount is
+	old, err := os.Open(filepath.Dir(path)) // like a mount
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +167,12 @@ func TestReallocation(t *testing.T) {
 		t.Error("the old connection has not ended")
 	}
 	if _, err := net.Dial("unixpacket", fmt.Sprintf("/proc/self/fd/%d/roced.sock", old.Fd())); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("by the old folder: %v", err)
+		t.Errorf("in the old folder: %v", err)
 	}
 }
 
-// TestBeforeAStart: after a reboot the kubelet knows of the allocation, and /run is empty. A socket that is there stays.
+// TestBeforeAStart checks that PreStartContainer recreates a socket after a reboot, when /run is empty, and keeps an
+// existing one.
 func TestBeforeAStart(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -187,7 +189,7 @@ func TestBeforeAStart(t *testing.T) {
 		t.Error(err)
 	}
 	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
-		t.Errorf("another socket: %v", err)
+		t.Errorf("the socket has changed: %v", err)
 	}
 	if err := n.service.RemoveSocket(waittest.Guard(t), "kube-0001"); err != nil {
 		t.Fatal(err)
@@ -196,11 +198,12 @@ func TestBeforeAStart(t *testing.T) {
 		t.Errorf("no service responds: %v", err)
 	}
 	if err := before("other"); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("an unknown device: %v", err)
+		t.Errorf("unknown device: %v", err)
 	}
 }
 
-// TestWrongRequests: invalid requests are rejected and remove no socket. A request for all devices is valid.
+// TestWrongRequests checks that invalid requests are rejected and remove no socket, and that a request for all devices
+// is valid.
 func TestWrongRequests(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -249,7 +252,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// TestHowManySockets: the number of sockets is limited by the service.
+// TestHowManySockets checks the limits on the number of sockets.
 func TestHowManySockets(t *testing.T) {
 	t.Parallel()
 	for _, many := range []int{-1, 0, MaxSockets + 1} {

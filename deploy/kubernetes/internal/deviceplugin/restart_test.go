@@ -14,7 +14,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// TestKubeletRestarts: the plugin registers again, and containers keep their sockets.
+// TestKubeletRestarts checks that the plugin registers again, and that containers keep their sockets.
 func TestKubeletRestarts(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -31,7 +31,8 @@ func TestKubeletRestarts(t *testing.T) {
 	n.mustAllocate("kube-0003")
 }
 
-// TestServiceIsKilled: no container gets a socket meanwhile, and those that had one have it again.
+// TestServiceIsKilled checks that containers get no sockets without the service, and that a restarted service has the
+// earlier sockets.
 func TestServiceIsKilled(t *testing.T) {
 	t.Parallel()
 	n := startPlugin(t)
@@ -49,7 +50,7 @@ func TestServiceIsKilled(t *testing.T) {
 	n.mustAllocate("kube-0003")
 }
 
-// TestPluginIsKilled: the next one takes over, though the socket of the first is still there.
+// TestPluginIsKilled checks that a restarted plugin works although the socket of the killed one still exists.
 func TestPluginIsKilled(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -68,7 +69,7 @@ func TestPluginIsKilled(t *testing.T) {
 	path := n.mustAllocate("kube-0002")
 	p.Kill()
 	if err := Check(waittest.Guard(t), n.config.Kubelet); err == nil {
-		t.Error("a plugin that was killed answers")
+		t.Error("a killed plugin responds")
 	}
 	n.mu.Lock()
 	n.list = nil

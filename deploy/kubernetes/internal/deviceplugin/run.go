@@ -20,14 +20,14 @@ import (
 	"github.com/roced/roced/deploy/kubernetes/internal/container"
 )
 
-// socketName is the plugin's own in the kubelet's folder.
+// socketName is the name of the plugin's socket in the kubelet's folder.
 const socketName = "roced.sock"
 
-// callTimeout bounds a call to the kubelet, or to the plugin.
+// callTimeout is the timeout of a call to the kubelet or the plugin.
 const callTimeout = 10 * time.Second
 
-// Run answers the kubelet until ctx is done. A kubelet that starts removes all plugins' sockets, and knows none of them:
-// so the plugin registers again.
+// Run serves the kubelet until ctx is done. A restarted kubelet removes the sockets of all plugins, so the plugin
+// registers again.
 func (p *Plugin) Run(ctx context.Context) {
 	var following sync.WaitGroup
 	following.Go(func() { p.follow(ctx) })
@@ -35,9 +35,9 @@ func (p *Plugin) Run(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
 		err := p.serve(ctx)
-		if err != nil && err.Error() != said { // not each second
+		if err != nil && err.Error() != said { // logs a repeated error once
 			said = err.Error()
-			p.log.Warn("not registered with the kubelet; trying again", "error", err)
+			p.log.Warn("registration with the kubelet failed; retrying", "error", err)
 		} else if err == nil {
 			said = ""
 		}
@@ -45,14 +45,14 @@ func (p *Plugin) Run(ctx context.Context) {
 	}
 }
 
-// serve registers with the kubelet, and ends when that was started anew.
+// serve registers with the kubelet, and returns when the kubelet has been restarted.
 func (p *Plugin) serve(ctx context.Context) error {
 	kubelet, err := os.Stat(p.path("kubelet.sock"))
 	if err != nil {
 		return err
 	}
 	own := p.path(socketName)
-	if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a plugin that was killed
+	if err := os.Remove(own); err != nil && !errors.Is(err, fs.ErrNotExist) { // socket of a killed plugin
 		return err
 	}
 	listener, err := net.Listen("unix", own)
@@ -80,7 +80,7 @@ func (p *Plugin) serve(ctx context.Context) error {
 
 func (p *Plugin) path(name string) string { return filepath.Join(p.config.Kubelet, name) }
 
-// same reports whether a name still refers to a file. Inode numbers are reused, hence the time.
+// same reports whether a path still refers to the same file. It compares the time too, since inode numbers are reused.
 func same(path string, before fs.FileInfo) bool {
 	now, err := os.Stat(path)
 	return err == nil && os.SameFile(now, before) && now.ModTime().Equal(before.ModTime())
@@ -108,7 +108,7 @@ func dial(path string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// Check queries the running plugin of this kubelet folder, for probes.
+// Check returns an error unless the plugin in this kubelet folder responds. It is for probes.
 func Check(ctx context.Context, kubelet string) error {
 	plugin, err := dial(filepath.Join(kubelet, socketName))
 	if err != nil {

@@ -22,24 +22,24 @@ import (
 	"github.com/roced/roced/deploy/kubernetes/internal/service"
 )
 
-// Name is the driver's, which classes of devices name.
+// Name is the name of the driver, which device classes refer to.
 const Name = "roced.dev"
 
 // Config is the configuration of a driver.
 type Config struct {
-	Node      string // its name
-	Plugins   string // folder of the kubelet's for plugins' sockets
-	Registry  string // folder of the kubelet's where plugins register
-	Service   string // path of the service's socket, the same on the host
+	Node      string // name of the node
+	Plugins   string // folder of the kubelet for plugins' sockets
+	Registry  string // folder of the kubelet for the registration of plugins
+	Service   string // path of the service's socket, which is the same on the host
 	Libraries string // folder of the C libraries on the host
 	CDI       string // folder of CDI specifications
-	Sockets   int    // how many claims of the node there may be
+	Sockets   int    // maximum number of claims of the node
 }
 
-// maxSockets is how many the service makes.
+// maxSockets is the service's limit on sockets.
 const maxSockets = 4096
 
-// driver answers the kubelet, by way of the helper.
+// driver implements kubeletplugin.DRAPlugin.
 type driver struct {
 	config  Config
 	service service.Service
@@ -47,10 +47,10 @@ type driver struct {
 	failed  context.CancelCauseFunc
 }
 
-// Run answers the kubelet until ctx is done, or something fails that does not mend itself.
+// Run serves the kubelet until ctx is done or a permanent error occurs.
 func Run(ctx context.Context, c Config, client kubernetes.Interface, log *slog.Logger) error {
 	if c.Sockets < 1 || c.Sockets > maxSockets || c.Node == "" {
-		return fmt.Errorf("node %q, %d sockets: a name, and 1 to %d", c.Node, c.Sockets, maxSockets)
+		return fmt.Errorf("invalid node %q or number of sockets %d: set a name, and 1 to %d sockets", c.Node, c.Sockets, maxSockets)
 	}
 	own := filepath.Join(c.Plugins, Name)
 	if err := os.MkdirAll(own, 0o750); err != nil {
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config, client kubernetes.Interface, log *slog.L
 	if err := helper.PublishResources(ctx, d.resources()); err != nil && ctx.Err() == nil {
 		return err
 	}
-	log.Info("answers the kubelet", "driver", Name, "devices", c.Sockets)
+	log.Info("serving the kubelet", "driver", Name, "devices", c.Sockets)
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Config, client kubernetes.Interface, log *slog.L
 	return nil
 }
 
-// resources are the node's devices.
+// resources returns the node's devices.
 func (d *driver) resources() resourceslice.DriverResources {
 	var slices []resourceslice.Slice
 	for i := range d.config.Sockets {
@@ -96,7 +96,7 @@ var aClaim = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z-]{0,49}$`)
 // deviceOf returns the access of containers with the claim, and the file for the container runtime.
 func (d *driver) deviceOf(claim types.UID) (device container.Device, specification string, err error) {
 	if !aClaim.MatchString(string(claim)) {
-		return device, "", fmt.Errorf("%.64q is no UID of a claim", claim)
+		return device, "", fmt.Errorf("%.64q is not the UID of a claim", claim)
 	}
 	device = container.NewDevice(d.config.Service, "claim-"+string(claim), d.config.Libraries)
 	return device, filepath.Join(d.config.CDI, Name+"-"+device.Name+".json"), nil
@@ -112,7 +112,7 @@ func (d *driver) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 	return results, nil
 }
 
-// prepare makes a claim's socket, unless it is there.
+// prepare creates a claim's socket unless it exists.
 func (d *driver) prepare(ctx context.Context, claim *resourceapi.ResourceClaim) (devices []kubeletplugin.Device, err error) {
 	own, specification, err := d.deviceOf(claim.UID)
 	if err != nil {

@@ -32,7 +32,7 @@ var programs string
 
 func TestMain(m *testing.M) { rig.Main(m, &programs) }
 
-// node has a driver, and acts as its kubelet.
+// node contains the configuration of a driver and acts as its kubelet.
 type node struct {
 	t       *testing.T
 	config  Config
@@ -41,7 +41,7 @@ type node struct {
 	kubelet drapb.DRAPluginClient
 }
 
-// claimOf is an allocated claim.
+// claimOf returns an allocated claim.
 func claimOf(name, uid, driver, pool string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(uid)},
@@ -68,7 +68,7 @@ func newNode(t *testing.T) *node {
 	n.client.PrependReactor("create", "resourceslices", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		slice := action.(clienttesting.CreateAction).GetObject().(*resourceapi.ResourceSlice)
 		made++
-		slice.Name = fmt.Sprint(slice.GenerateName, made) // a server does, the fake does not
+		slice.Name = fmt.Sprint(slice.GenerateName, made) // as a real server does
 		return false, nil, nil
 	})
 	n.config = Config{
@@ -81,7 +81,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// start runs the driver, and registers it as the kubelet does: by the socket that appears. The end is the driver's.
+// start runs the driver, and connects to it through its registration socket, as the kubelet does. end stops the driver.
 func (n *node) start() (end func()) {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,7 +124,7 @@ func (n *node) dial(path string) *grpc.ClientConn {
 	return c
 }
 
-// prepare prepares a claim, and gives the CDI device and what went wrong.
+// prepare prepares a claim, and returns the CDI device and the error text.
 func (n *node) prepare(name, uid string) (id, failure string) {
 	n.t.Helper()
 	r, err := n.kubelet.NodePrepareResources(waittest.Guard(n.t), &drapb.NodePrepareResourcesRequest{Claims: []*drapb.Claim{{Namespace: "default", Name: name, Uid: uid}}})
@@ -171,8 +171,8 @@ func (n *node) specifications() (text string) {
 	return text
 }
 
-// TestClaim: a claim has a socket from when it is prepared until it is not any more, whatever is asked twice, and
-// whether or not it is the same driver.
+// TestClaim checks that a claim has a socket from preparation to unpreparation, also with repeated calls and after a
+// restart of the driver.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -192,7 +192,7 @@ func TestClaim(t *testing.T) {
 	end()
 	n.start()
 	if !n.service.Answers(n.socketOf(first)) {
-		t.Error("the socket has gone with the driver")
+		t.Error("the socket was removed when the driver ended")
 	}
 	for range 2 {
 		if failure := n.unprepare(first); failure != "" {
@@ -200,11 +200,12 @@ func TestClaim(t *testing.T) {
 		}
 	}
 	if n.service.Answers(n.socketOf(first)) || !n.service.Answers(n.socketOf(second)) || strings.Contains(n.specifications(), first) {
-		t.Errorf("the wrong socket has gone; CDI specifications %s", n.specifications())
+		t.Errorf("the wrong socket was removed; CDI specifications %s", n.specifications())
 	}
 }
 
-// TestClaimWithoutAService: the error makes the kubelet retry, and nothing is left.
+// TestClaimWithoutAService checks that calls fail without the service, so that the kubelet retries, and that they leave
+// no files.
 func TestClaimWithoutAService(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -228,7 +229,7 @@ func TestClaimWithoutAService(t *testing.T) {
 	}
 }
 
-// TestWrongClaims have no socket, and no file anywhere.
+// TestWrongClaims checks that invalid claims create neither sockets nor files.
 func TestWrongClaims(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -248,7 +249,8 @@ func TestWrongClaims(t *testing.T) {
 	}
 }
 
-// TestPublishedDevices: as many as there may be sockets, in slices that are not too long.
+// TestPublishedDevices checks that the number of published devices is that of the sockets, and the length of the
+// slices.
 func TestPublishedDevices(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

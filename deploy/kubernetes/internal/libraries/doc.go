@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package libraries puts roced's C libraries where containers of the node get them from.
+// Package libraries installs roced's C libraries in a folder of the node, from which containers mount them.
 package libraries

@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Default is where roced's image has them.
+// Default is the folder of the libraries in roced's image.
 const Default = "/usr/lib/roced"
 
-// Install copies a folder to another, with the folders in it. A file that is the same stays. One that differs is replaced by
-// rename, since programs have it mapped. It is an error if no program could map them: in a folder mounted noexec.
+// Install copies a folder with its subfolders. It keeps identical files, and replaces different ones by rename, since
+// programs may have mapped them. It returns an error if the target is mounted noexec, since programs could not map the
+// libraries.
 func Install(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return fmt.Errorf("libraries: %w", err)
@@ -27,7 +28,7 @@ func Install(from, to string) error {
 		return fmt.Errorf("libraries: %s: %w", to, err)
 	}
 	if stat.Flags&unix.ST_NOEXEC != 0 {
-		return fmt.Errorf("libraries: %w: %s is mounted noexec, so that programs cannot load them; name another folder", unix.EACCES, to)
+		return fmt.Errorf("libraries: %w: %s is mounted noexec, so programs cannot load them; use another folder", unix.EACCES, to)
 	}
 	files, err := os.ReadDir(from)
 	if err != nil {
@@ -47,7 +48,7 @@ func Install(from, to string) error {
 	return nil
 }
 
-// replace makes the file a copy of from. Links are followed.
+// replace replaces a file by a copy of from, unless it is identical. It follows symbolic links.
 func replace(from, to string) error {
 	wanted, err := os.ReadFile(from)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInstall: a file that programs have mapped is not written to, and one that is the same stays.
+// TestInstall checks that Install does not write to existing files, which programs may have mapped, and keeps identical
+// ones.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new", "folder")
@@ -62,14 +63,14 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallWhereNothingCanRun: programs could not map the libraries. The mount is in a namespace of the thread's own,
-// and goes with it.
+// TestInstallWhereNothingCanRun checks the error for a folder that is mounted noexec. The mount is in a namespace of
+// the thread, and ends with it.
 func TestInstallWhereNothingCanRun(t *testing.T) {
 	t.Parallel()
 	folder, from := t.TempDir(), t.TempDir()
 	ended := make(chan error)
 	go func() {
-		runtime.LockOSThread() // permanently: no other goroutine may use the thread
+		runtime.LockOSThread() // without unlock: no other goroutine may use the thread
 		ended <- errors.Join(
 			unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS),
 			mounts.MakePrivate(),

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rig has, for tests, a service of roced that they start and kill, and the programs that they run.
+// Package rig builds programs for tests, and starts and kills a service of roced.
 package rig

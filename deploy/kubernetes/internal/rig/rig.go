@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// Main is a TestMain whose tests run programs: roced, and those of this module's cmd that are named. The folder that
-// they are in is written to programs.
+// Main implements TestMain for tests that run programs: it builds roced and the given commands of this module, and
+// stores their folder in programs.
 func Main(m *testing.M, programs *string, commands ...string) {
 	code := 1
 	folder, err := os.MkdirTemp("", "roced-kubernetes-")
@@ -36,7 +36,7 @@ func Main(m *testing.M, programs *string, commands ...string) {
 func build(folder string, commands []string) error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return fmt.Errorf("where the module is: %w", err)
+		return fmt.Errorf("folder of the module: %w", err)
 	}
 	here := string(root[:len(root)-1])
 	if err := compile(filepath.Join(here, "../.."), folder, "./cmd/roced"); err != nil {
@@ -59,7 +59,7 @@ func compile(module, folder, what string) error {
 	return nil
 }
 
-// Service is a service with an in-memory network, in a folder of its own.
+// Service is a service with an in-memory network, in a temporary folder.
 type Service struct {
 	service.Service
 	t       *testing.T
@@ -75,14 +75,14 @@ func Start(t *testing.T, program string) *Service {
 	return s
 }
 
-// Restart starts it anew, and waits until it answers.
+// Restart starts the service again, and waits until it responds.
 func (s *Service) Restart() {
 	s.t.Helper()
 	s.process = Run(s.t, s.program, "run", "--loopback", "--socket", s.Path)
-	waittest.Eventually(s.t, "the service answers", func() bool { return s.Answers(s.Path) })
+	waittest.Eventually(s.t, "the service to respond", func() bool { return s.Answers(s.Path) })
 }
 
-// Kill kills it.
+// Kill kills the service.
 func (s *Service) Kill() { s.process.Kill() }
 
 // Answers reports whether a service responds at a socket.
@@ -99,7 +99,7 @@ func Run(t *testing.T, program string, args ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // tests that are killed leave nothing
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // killed tests leave no processes
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func Run(t *testing.T, program string, args ...string) *Process {
 	return p
 }
 
-// Kill kills it, once.
+// Kill kills the process, unless it has ended.
 func (p *Process) Kill() {
 	if p.cmd.ProcessState == nil {
 		_ = p.cmd.Process.Kill()

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service manages sockets of containers in roced's service, as "roced socket" does.
+// Package service adds and removes sockets of containers at roced's service, like "roced socket".
 package service

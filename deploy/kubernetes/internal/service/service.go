@@ -13,24 +13,24 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// Service is the one whose socket is at Path. Each request is a connection of its own, so that a service that was
-// started anew is no special case.
+// Service is the service with its socket at Path. Each request uses a new connection, so that a restart of the service
+// needs no special handling.
 type Service struct{ Path string }
 
-// timeout bounds a request: a service that is stopped does not answer.
+// timeout is the timeout of a request, for a service that does not respond.
 const timeout = 10 * time.Second
 
-// AddSocket makes the socket of a container. One that is there stays. Errors unwrap to verbs.ErrLimit if there are too
-// many, to verbs.ErrPermission if the caller is neither root nor the service's user.
+// AddSocket creates the socket of a container unless it exists. Errors unwrap to verbs.ErrLimit if the service has too
+// many sockets, and to verbs.ErrPermission if the caller is neither root nor the service's user.
 func (s Service) AddSocket(ctx context.Context, name string) (path string, err error) {
 	socket, err := request(ctx, s.Path, proto.AddSocket, proto.Socket{Name: name})
 	if err != nil {
-		return "", fmt.Errorf("make socket %s: %w", name, err)
+		return "", fmt.Errorf("create socket %s: %w", name, err)
 	}
 	return socket.Path, nil
 }
 
-// RemoveSocket ends a socket, and the connections by it. It may be gone already.
+// RemoveSocket removes a socket, and closes its connections. It returns no error if the socket does not exist.
 func (s Service) RemoveSocket(ctx context.Context, name string) error {
 	_, err := request(ctx, s.Path, proto.RemoveSocket, proto.Socket{Name: name})
 	if err != nil && !errors.Is(err, verbs.ErrInvalid) { // it does not exist
@@ -49,7 +49,7 @@ func (s Service) Devices(ctx context.Context) ([]string, error) {
 	return c.devices, nil
 }
 
-// connection is one to the service, greeted.
+// connection is a connection to the service after the handshake.
 type connection struct {
 	socket  *net.UnixConn
 	conn    *proto.Conn
@@ -67,10 +67,10 @@ func dial(ctx context.Context, path string) (*connection, error) {
 	_ = socket.SetDeadline(deadline)
 	c := &connection{socket: socket, conn: proto.NewConn(socket, true)}
 	c.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
-	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.OldestVersion, Newest: proto.Version})
+	welcome, err := execute(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.OldestVersion, Newest: proto.Version})
 	if err != nil {
 		c.close()
-		return nil, fmt.Errorf("greet roced's service at %s: %w", path, err)
+		return nil, fmt.Errorf("handshake with roced's service at %s: %w", path, err)
 	}
 	c.devices = welcome.Devices
 	return c, nil
@@ -81,18 +81,18 @@ func (c *connection) close() {
 	_ = c.socket.Close()
 }
 
-// request is a connection for one command.
+// request executes a command on a new connection.
 func request[Q, G any](ctx context.Context, path string, command proto.Command[Q, G], r Q) (grant G, err error) {
 	c, err := dial(ctx, path)
 	if err != nil {
 		return grant, err
 	}
 	defer c.close()
-	return ask(c, command, r)
+	return execute(c, command, r)
 }
 
-// ask runs a command and returns its response.
-func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, err error) {
+// execute sends a command and returns its response.
+func execute[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, err error) {
 	c.lastID++
 	packet, err := command.EncodeRequest(c.lastID, &r)
 	if err != nil {
@@ -102,7 +102,7 @@ func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, er
 		return grant, err
 	}
 	m, descriptors, err := c.conn.Receive()
-	proto.CloseAll(descriptors) // there should be none
+	proto.CloseAll(descriptors) // responses to these commands have no descriptors
 	switch {
 	case err != nil:
 		return grant, err
@@ -110,7 +110,7 @@ func ask[Q, G any](c *connection, command proto.Command[Q, G], r Q) (grant G, er
 		cause, err := proto.DecodeFailure(m.Body)
 		return grant, errors.Join(cause, err)
 	case m.Kind != proto.Reply || m.Code != command.Number || m.ID != c.lastID:
-		return grant, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
+		return grant, fmt.Errorf("%w: response to another command", proto.ErrMalformed)
 	}
 	return command.DecodeGrant(m.Body, nil)
 }
