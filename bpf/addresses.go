@@ -9,19 +9,19 @@ import (
 	"net/netip"
 )
 
-// role is the role of an address in own_addresses, and the value of its entry.
+// role is the value of an address's entry in own_addresses.
 type role uint8
 
-// The same as enum role in maps.h.
+// The values are those of enum role in maps.h.
 const (
 	roleNobody role = iota
 	roleOwn
 	roleBroadcast
 )
 
-// AddAddress adds one of the card's own unicast addresses: packets to it are steered, packets from
-// it are dropped as reflected. A zone is ignored. Adding an address again does nothing. When there
-// are 16384 addresses and broadcasts it fails with ErrTableFull.
+// AddAddress adds one of the card's own unicast addresses: packets to it are steered, and packets from it are dropped
+// as reflected. It ignores the zone, and does nothing if the address was added before. It returns ErrTableFull if the
+// table contains 16384 addresses and broadcasts.
 func (s *Steering) AddAddress(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -30,14 +30,14 @@ func (s *Steering) AddAddress(addr netip.Addr) error {
 	return s.setRoles(addr, func(r *roles) { r.own = true })
 }
 
-// RemoveAddress undoes AddAddress. It is no error if the address is not in the table.
+// RemoveAddress removes an address of AddAddress. It returns no error if the address is not in the table.
 func (s *Steering) RemoveAddress(addr netip.Addr) error {
 	return s.setRoles(canonical(addr), func(r *roles) { r.own = false })
 }
 
-// AddBroadcast adds the broadcast address of one of the card's IPv4 subnets: packets from it are
-// dropped as martian, as the kernel does. Adding it again does nothing. An address that is also one
-// of the card's own is treated as its own.
+// AddBroadcast adds the broadcast address of one of the card's IPv4 subnets: packets from it are dropped as martian, as
+// in the kernel. It does nothing if the address was added before. An address that is also one of the card's own is
+// treated as its own.
 func (s *Steering) AddBroadcast(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.Is4() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -46,14 +46,14 @@ func (s *Steering) AddBroadcast(addr netip.Addr) error {
 	return s.setRoles(addr, func(r *roles) { r.broadcast = true })
 }
 
-// RemoveBroadcast undoes AddBroadcast. It is no error if the address is not in the table.
+// RemoveBroadcast removes an address of AddBroadcast. It returns no error if the address is not in the table.
 func (s *Steering) RemoveBroadcast(addr netip.Addr) error {
 	return s.setRoles(canonical(addr), func(r *roles) { r.broadcast = false })
 }
 
-// SetMACs replaces the interface's own MAC addresses, at most two. Unicast frames to other MACs
-// pass; before the first call all do. The kernel drops them (PACKET_OTHERHOST), or a macvlan child,
-// a bridge or a container behind the interface takes them.
+// SetMACs replaces the interface's own MAC addresses, at most two. Unicast frames to other MACs pass, as do all unicast
+// frames before the first call. The kernel drops them (PACKET_OTHERHOST), or a macvlan child, a bridge or a container
+// behind the interface receives them.
 func (s *Steering) SetMACs(macs ...[6]byte) error {
 	words := [2]uint64{noMAC, noMAC}
 	if len(macs) > len(words) {
@@ -70,19 +70,19 @@ func (s *Steering) SetMACs(macs ...[6]byte) error {
 	return nil
 }
 
-// noMAC is a value of own_macs that equals no MAC.
+// noMAC is a value in own_macs that matches no MAC.
 const noMAC = ^uint64(0)
 
-// macWord is a MAC as the program compares it: three 16-bit words, in memory order.
+// macWord returns a MAC as the program compares it: three 16-bit words in memory order.
 func macWord(mac [6]byte) uint64 {
 	word := func(at int) uint64 { return uint64(binary.NativeEndian.Uint16(mac[at:])) }
 	return word(0) | word(2)<<16 | word(4)<<32
 }
 
-// roles holds all roles that an address has.
+// roles contains all roles of an address.
 type roles struct{ own, broadcast bool }
 
-// value is the role in the program's table.
+// value returns the role for the program's table.
 func (r roles) value() role {
 	switch {
 	case r.own:
@@ -109,7 +109,7 @@ func (s *Steering) setRoles(addr netip.Addr, change func(*roles)) error {
 	return s.setFirst(addr)
 }
 
-// record updates Go's copy of own_addresses.
+// record updates the copy of own_addresses in Go.
 func (s *Steering) record(addr netip.Addr, now roles) {
 	if s.has(addr) {
 		s.tails[tail(addr)]--
@@ -124,8 +124,8 @@ func (s *Steering) record(addr netip.Addr, now roles) {
 
 func (s *Steering) has(addr netip.Addr) bool { return s.roles[addr] != (roles{}) }
 
-// putRole updates the program's tables. It sets the bit of the tail first and clears it last,
-// because the program looks an address up only if that bit is set.
+// putRole updates the program's tables. It sets the bit of the tail first and clears it last, since the program looks
+// up an address only if this bit is set.
 func (s *Steering) putRole(addr netip.Addr, to role) error {
 	if to == roleNobody {
 		return errors.Join(s.clearFirst(addr), remove(s.objs.OwnAddresses, s.key(addr)), s.clearTail(addr))
@@ -145,8 +145,8 @@ func (s *Steering) putRole(addr netip.Addr, to role) error {
 	return err
 }
 
-// setFirst puts an own address into first_addresses if its IP version has none there. The program
-// compares with that address before it looks into the hash table, which has it too.
+// setFirst stores an own address in first_addresses, unless its IP version has one. The program compares with this
+// address before the lookup in the hash table, which contains it too.
 func (s *Steering) setFirst(addr netip.Addr) error {
 	version := version(addr)
 	if s.first[version].IsValid() || !s.roles[addr].own {
@@ -159,7 +159,7 @@ func (s *Steering) setFirst(addr netip.Addr) error {
 	return nil
 }
 
-// clearFirst removes addr from first_addresses, if it is there, and puts another own address there.
+// clearFirst removes addr from first_addresses, if it is stored there, and stores another own address.
 func (s *Steering) clearFirst(addr netip.Addr) error {
 	version := version(addr)
 	if s.first[version] != addr {
@@ -177,7 +177,7 @@ func (s *Steering) clearFirst(addr netip.Addr) error {
 	return nil
 }
 
-// version is the index of an address's IP version in first_addresses.
+// version returns the index of an address's IP version in first_addresses.
 func version(addr netip.Addr) uint32 {
 	if addr.Is4() {
 		return 0

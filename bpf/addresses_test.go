@@ -29,8 +29,9 @@ func TestBroadcastComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestAddressOfTwoRoles: 10.0.0.1/24 and 10.0.0.255/16 on one interface. An address that is also a
-// broadcast is steered as long as it is our own, whichever is added or removed first.
+// TestAddressOfTwoRoles checks an address that is both an own address and a broadcast, as with 10.0.0.1/24 and
+// 10.0.0.255/16 on one interface. It is steered as long as it is an own address, in any order of additions and
+// removals.
 func TestAddressOfTwoRoles(t *testing.T) {
 	h := newHost(t, untagged())
 	must(t, errors.Join(h.RemoveAddress(own4), h.RemoveBroadcast(broadcast4)))
@@ -60,7 +61,7 @@ func TestAddressOfTwoRoles(t *testing.T) {
 	}
 }
 
-// TestMACs: SetMACs replaces all MACs that were set before.
+// TestMACs checks that SetMACs replaces all earlier MACs.
 func TestMACs(t *testing.T) {
 	h := newHost(t, untagged())
 	for _, step := range []struct {
@@ -84,7 +85,7 @@ func TestMACs(t *testing.T) {
 	}
 }
 
-// TestAnyMAC: any destination MAC is accepted, as bonds need.
+// TestAnyMAC checks that any destination MAC is accepted, as bonds require.
 func TestAnyMAC(t *testing.T) {
 	h := &host{load(t, Config{AnyMAC: true}), untagged()}
 	must(t, errors.Join(h.AddAddress(own4), h.AddQP(knownQP), h.SetMACs(ownMAC)))
@@ -95,10 +96,10 @@ func TestAnyMAC(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfTheMAC counts.
+// TestEveryByteOfTheMAC checks that all bits of the MAC are compared.
 func TestEveryByteOfTheMAC(t *testing.T) {
 	h := newHost(t, untagged())
-	for bit := 1; bit < 48; bit++ { // bit 0 makes it a group's
+	for bit := 1; bit < 48; bit++ { // not bit 0, which makes it a group's MAC
 		f := toOwn4()
 		f.mac[bit/8] ^= 1 << (bit % 8)
 		if got := h.run(t, ebpf.RunOptions{Data: f.bytes()}); got != PassOtherHost {
@@ -107,7 +108,7 @@ func TestEveryByteOfTheMAC(t *testing.T) {
 	}
 }
 
-// TestGroupsInsideAHost: groups of scope 0 and 1 are not steered, even if queue pairs are attached.
+// TestGroupsInsideAHost checks that groups of scope 0 and 1 are not steered, even if queue pairs are attached.
 func TestGroupsInsideAHost(t *testing.T) {
 	h := newHost(t, untagged())
 	for _, row := range []struct {
@@ -127,8 +128,8 @@ func TestGroupsInsideAHost(t *testing.T) {
 	}
 }
 
-// TestShortcut: of each IP version, the first own address is in first_addresses; when it goes,
-// another own address takes its place, never a broadcast.
+// TestShortcut checks that first_addresses contains the first own address of each IP version, and another own address
+// after its removal, but never a broadcast.
 func TestShortcut(t *testing.T) {
 	s := load(t, Config{})
 	second4 := netip.MustParseAddr("10.0.0.3")
@@ -151,7 +152,7 @@ func TestShortcut(t *testing.T) {
 	}
 	none := netip.Addr{}
 	is("at first", none, none)
-	for host := range byte(20) { // a map is walked in any order
+	for host := range byte(20) { // many, since maps are iterated in random order
 		must(t, s.AddBroadcast(netip.AddrFrom4([4]byte{10, 1, host, 255})))
 	}
 	is("broadcasts", none, none)

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode is how an interface runs the program.
+// Mode is the XDP mode of an interface.
 type Mode int
 
 const (
 	// Auto is Native if the driver supports it, else Generic.
 	Auto Mode = iota
-	// Native runs the program in the driver, before a socket buffer is made.
+	// Native runs the program in the driver, before a socket buffer is allocated.
 	Native
-	// Generic runs it in the network stack: slow, but on any interface.
+	// Generic runs it in the network stack, which is slower but works on any interface.
 	Generic
 )
 
@@ -36,13 +36,12 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", int(m))
 }
 
-// Attach attaches the program to an interface in the network namespace of the calling thread. (If
-// that is not the namespace of the process, lock the goroutine to its thread.) It needs no
-// capability: holding the program's descriptor is enough. The program stays attached until Close or
-// until the process ends.
+// Attach attaches the program to an interface in the network namespace of the calling thread. (If that is not the
+// namespace of the process, lock the goroutine to its thread.) It requires no capability, since the process has the
+// program's descriptor. The program remains attached until Close or until the process ends.
 //
-// Errors: ErrAttached, whose text names the program that is attached already and how to remove it;
-// ErrNoNative, only for Native; ErrPermission; ENODEV; EALREADY if this Steering is attached.
+// Errors: ErrAttached, whose text contains the attached program and how to remove it; ErrNoNative, only for Native;
+// ErrPermission; ENODEV; EALREADY if this Steering is attached.
 func (s *Steering) Attach(ifindex int, mode Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +103,8 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 	return nil
 }
 
-// An interface may still be busy briefly after its owner released it or was killed: the kernel frees a
-// bpf_link when its last descriptor is closed, of which a process that is being forked has a copy.
+// An interface can remain busy briefly after its owner has released it or was killed: the kernel frees a bpf_link when
+// its last descriptor is closed, and a process that is just being forked has a copy.
 const (
 	attachTries = 20
 	attachPause = 10 * time.Millisecond
@@ -122,8 +121,8 @@ func attachLink(options link.XDPOptions) (attached link.Link, err error) {
 	return attached, err
 }
 
-// explainAttach interprets the errors of dev_xdp_attach (net/core/dev.c in the kernel). Any other
-// errno is the driver's own.
+// explainAttach interprets the errors of dev_xdp_attach (net/core/dev.c in the kernel). All other errnos are from the
+// driver.
 func (s *Steering) explainAttach(err error, device netlink.Link, mode Mode) error {
 	doing := fmt.Sprintf("attach the steering program to %s (%s XDP)", device.Attrs().Name, mode)
 	switch {
@@ -137,7 +136,7 @@ func (s *Steering) explainAttach(err error, device netlink.Link, mode Mode) erro
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// tag is the kernel's hash of the program's instructions; empty if it is not known.
+// tag returns the kernel's hash of the program's instructions, or "" if it is unknown.
 func (s *Steering) tag() string {
 	info, err := s.objs.RocedSteer.Info()
 	if err != nil {
@@ -146,8 +145,8 @@ func (s *Steering) tag() string {
 	return info.Tag
 }
 
-// Check returns ErrDetached if the program was removed or replaced by another process. It only reads its own
-// bpf_link, and needs no capability.
+// Check returns ErrDetached if another process has removed or replaced the program. It only reads its own bpf_link, and
+// requires no capability.
 func (s *Steering) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,10 +166,9 @@ func (s *Steering) Check() error {
 	return nil
 }
 
-// Renew makes the driver run the program on all receive queues. A veth runs it on the queues that exist when
-// it is attached; packets on queues that ethtool -L adds later bypass it. Renew replaces the attached program
-// by a copy, without losing packets. Without Renewable, and in generic mode, which is not affected, it does
-// nothing.
+// Renew makes the driver run the program on all receive queues. veth runs it on the queues that exist at the time of
+// Attach. Packets in queues that ethtool -L adds later bypass it. Renew replaces the attached program by a copy without
+// losing packets. It does nothing without Renewable, and in generic mode, which does not have this problem.
 func (s *Steering) Renew() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +187,14 @@ func (s *Steering) Renew() error {
 	return nil
 }
 
-// AttachedMode returns the mode of the attachment, Native or Generic; Auto if not attached.
+// AttachedMode returns the mode of the attachment: Native or Generic, or Auto if not attached.
 func (s *Steering) AttachedMode() Mode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode
 }
 
-// Fallback returns the reason why Attach with Auto used Generic; nil if it did not.
+// Fallback returns the reason why Attach with Auto used Generic, or nil.
 func (s *Steering) Fallback() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

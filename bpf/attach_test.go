@@ -21,7 +21,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// attachIn attaches inside the namespace.
+// attachIn attaches to a device in the namespace.
 func attachIn(ns *lab.Namespace, s *Steering, device string, mode Mode) error {
 	return ns.Do(func() error {
 		link, err := netlink.LinkByName(device)
@@ -114,7 +114,7 @@ func TestAttachTwice(t *testing.T) {
 	}
 }
 
-// TestAttachAfterAnother: an interface whose program goes in this moment can be taken.
+// TestAttachAfterAnother checks that Attach succeeds on an interface whose program is just being detached.
 func TestAttachAfterAnother(t *testing.T) {
 	ns := labtest.New(t, "roced-bpf")
 	before, after := load(t, Config{}), load(t, Config{})
@@ -139,7 +139,7 @@ func TestNoSuchInterface(t *testing.T) {
 	}
 }
 
-// TestOtherRefusals covers errors that no interface here returns.
+// TestOtherRefusals checks errors that no test interface returns.
 func TestOtherRefusals(t *testing.T) {
 	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}}
 	for _, test := range []struct {
@@ -164,7 +164,7 @@ func TestOtherRefusals(t *testing.T) {
 	}
 }
 
-// passAll is the least program there is.
+// passAll returns a program that passes all packets.
 func passAll(t testing.TB) *ebpf.Program {
 	t.Helper()
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -176,8 +176,8 @@ func passAll(t testing.TB) *ebpf.Program {
 	return program
 }
 
-// TestFramesOnTheWire sends frames over the veth and finds each in its counter. The
-// frames are tagged by hand: a VLAN interface would leave the tag to the NIC.
+// TestFramesOnTheWire sends frames over veth, and checks that each is counted. The frames contain the VLAN tag, which a
+// VLAN interface would leave to the NIC.
 func TestFramesOnTheWire(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestFramesOnTheWire(t *testing.T) {
 				toOwn4().bytes(),
 				tagged(toGroup4().with(func(f *frame) { f.qpn = knownQP }), ours),
 			)
-			// The last frame is counted when all before it are.
+			// The last frame is counted after all earlier ones.
 			waitFor(t, func() bool { return h.counters(t)[DropGroupQPN] == 1 })
 			got := h.counters(t)
 			if got[PassVLAN] < 2 {
@@ -208,7 +208,7 @@ func TestFramesOnTheWire(t *testing.T) {
 	}
 }
 
-// sendFrames puts frames on the namespace's eth0 as they are: packet(7).
+// sendFrames sends raw frames on the namespace's eth0 (packet(7)).
 func sendFrames(t *testing.T, ns *lab.Namespace, frames ...[]byte) {
 	t.Helper()
 	must(t, ns.Do(func() error {
@@ -230,12 +230,12 @@ func sendFrames(t *testing.T, ns *lab.Namespace, frames ...[]byte) {
 	}))
 }
 
-// waitFor gives up after a time in which a loaded machine does it too.
+// waitFor waits for a condition. The timeout is long enough for a busy machine.
 func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(waittest.Limit); !condition(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing came")
+			t.Fatal("timeout")
 		}
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// sharingAdvice is the remedy if another roced process owns the interface. It does not state how to detach
-// the program, which is in use.
+// sharingAdvice is the remedy if another roced process owns the interface. It does not mention detaching the program,
+// which is in use.
 const sharingAdvice = "end that process, or use a separate interface for each program: " +
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
 // serviceAdvice is the remedy if that process is a service.
 const serviceAdvice = "programs can use its device, by client.Dial or --socket %s; another service needs its own interface"
 
-// describeAttached describes the attached XDP program, its owner and the remedy, as far as the process has
-// the privileges to determine them. tag is that of the steering program.
+// describeAttached describes the attached XDP program, its owner and the remedy, as far as the process has the
+// privileges to determine them. tag is the tag of the steering program.
 func describeAttached(ifindex int, tag string) string {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
-		return fmt.Sprintf("which one is unknown: %v", err)
+		return fmt.Sprintf("its name is unknown: %v", err)
 	}
 	name, xdp := device.Attrs().Name, device.Attrs().Xdp
 	if xdp == nil || xdp.ProgId == 0 {
-		return fmt.Sprintf("it is not on %s itself but on a device above it (a bond?): see `bpftool net`", name)
+		return fmt.Sprintf("it is attached to a device above %s (a bond?), see `bpftool net`", name)
 	}
 	id := ebpf.ProgramID(xdp.ProgId)
 	program := programName(id)
@@ -43,17 +43,17 @@ func describeAttached(ifindex int, tag string) string {
 		return fmt.Sprintf("%s, roced's, held by %s: "+sharingAdvice, what, describeHolders(holders), name)
 	}
 	if holder, ok := findLink(id, ifindex); ok {
-		return fmt.Sprintf("%s, held through bpf_link %d by %s: stop that, or `bpftool link detach id %d`",
+		return fmt.Sprintf("%s, held through bpf_link %d by %s: end that process, or `bpftool link detach id %d`",
 			what, holder, describeHolders(holders), holder)
 	}
 	if len(holders) > 0 {
-		return fmt.Sprintf("%s, held by %s: stop that", what, describeHolders(holders))
+		return fmt.Sprintf("%s, held by %s: end that process", what, describeHolders(holders))
 	}
 	return fmt.Sprintf("%s: `ip link set dev %s xdp off` removes it unless a process holds it; as root `bpftool link` shows which, "+
 		"and whether it is roced's (roced_steer): then %s", what, name, fmt.Sprintf(sharingAdvice, name))
 }
 
-// isRoced compares the program's name, or its tag if the process may not read the name.
+// isRoced compares the program's name, or its tag if the process is not allowed to read the name.
 func isRoced(program, tag string, holders []holder) bool {
 	if program != "" {
 		return program == steerProgRocedSteer
@@ -84,8 +84,8 @@ func describeHolders(holders []holder) string {
 	return strings.Join(list, ", ")
 }
 
-// programName is the program's name. It is empty without CAP_SYS_ADMIN, which opening a program by
-// its id takes.
+// programName returns the program's name. It returns "" without CAP_SYS_ADMIN, which is required to open a program by
+// its id.
 func programName(id ebpf.ProgramID) string {
 	program, err := ebpf.NewProgramFromID(id)
 	if err != nil {
@@ -99,8 +99,7 @@ func programName(id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// findLink finds the bpf_link that attaches a program to an interface, if there is one. It needs
-// CAP_SYS_ADMIN.
+// findLink finds the bpf_link that attaches a program to an interface. It requires CAP_SYS_ADMIN.
 func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	links := new(link.Iterator)
 	defer links.Close()
@@ -116,9 +115,9 @@ func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	return 0, false
 }
 
-// Attached returns the name of the XDP program on an interface of the calling thread's namespace; empty if
-// none. steering reports whether it is a program of this package. Without CAP_SYS_ADMIN its name is unknown
-// and steering is false.
+// Attached describes the XDP program on an interface of the calling thread's namespace. It returns "" if there is none.
+// steering reports whether it is a program of this package. Without CAP_SYS_ADMIN the name is unknown and steering is
+// false.
 func Attached(device netlink.Link) (program string, steering bool) {
 	xdp := device.Attrs().Xdp
 	if xdp == nil || !xdp.Attached {

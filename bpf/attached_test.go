@@ -16,8 +16,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// TestHeldByALink: in any combination of modes the error names the program, and the
-// link that holds it.
+// TestHeldByALink checks that the error names the program and its process, in all combinations of modes.
 func TestHeldByALink(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, test := range []struct{ first, second Mode }{
@@ -39,7 +38,7 @@ func TestHeldByALink(t *testing.T) {
 	}
 }
 
-// TestHeldByAnothersLink: a program that is not roced's may be detached.
+// TestHeldByAnothersLink checks that the error suggests detaching a program that is not roced's.
 func TestHeldByAnothersLink(t *testing.T) {
 	hosts := labtest.Pair(t)
 	other, s := passAll(t), load(t, Config{})
@@ -60,7 +59,7 @@ func TestHeldByAnothersLink(t *testing.T) {
 		fmt.Sprintf("bpftool link detach id %d", info.ID))
 }
 
-// TestDetached: it is noticed when somebody detaches the program.
+// TestDetached checks that Check detects that another process has detached the program.
 func TestDetached(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for name, take := range map[string]func(l link.Link) error{
@@ -79,7 +78,7 @@ func TestDetached(t *testing.T) {
 	}
 }
 
-// TestWhoIsRoced: by name, else by tag.
+// TestWhoIsRoced checks that isRoced compares the name or, without a name, the tag.
 func TestWhoIsRoced(t *testing.T) {
 	for _, row := range []struct {
 		program string
@@ -117,12 +116,12 @@ func isAttached(t *testing.T, err error, says ...string) {
 	}
 	for _, part := range says {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 }
 
-// TestHolders: the descriptor of a link names its process, command and the program's tag.
+// TestHolders checks that findHolders returns the process, its command and the program's tag.
 func TestHolders(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s := load(t, Config{})
@@ -132,6 +131,6 @@ func TestHolders(t *testing.T) {
 		t.Errorf("%+v, want this process and %q", holders, s.tag())
 	}
 	if others := findHolders(1 << 30); others != nil {
-		t.Errorf("of another program: %+v", others)
+		t.Errorf("holders of another program: %+v", others)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// BenchmarkSteer gives nanoseconds per packet inside the kernel. Take off what
-// "nothing" costs, a program that only passes: that is the kernel's own loop.
+// BenchmarkSteer measures nanoseconds per packet in the kernel. Subtract the result of "nothing", a program that only
+// passes packets, which is the cost of the kernel's loop.
 func BenchmarkSteer(b *testing.B) {
 	few, many := newHost(b, newWorld(0, true)), newHost(b, newWorld(0, true))
 	fill(b, many)

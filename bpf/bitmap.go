@@ -4,9 +4,8 @@ package bpf
 
 import "github.com/cilium/ebpf"
 
-// bitmap is an array map of 64-bit words that holds one bit for each number, and Go's copy of the
-// words that are not zero. The program may read a word while it is written, because the kernel
-// copies all 64 bits at once.
+// bitmap is an array map of 64-bit words with one bit per number, and a copy of the non-zero words. The program may
+// read a word while it is written, since the kernel copies 64 bits atomically.
 type bitmap struct {
 	kernel *ebpf.Map
 	words  map[uint32]uint64

@@ -13,7 +13,7 @@ import (
 // TestCountersOfAllCPUs counts one frame on each CPU.
 func TestCountersOfAllCPUs(t *testing.T) {
 	h := newHost(t, untagged())
-	runtime.LockOSThread() // and not unlocked: the thread ends with its affinity
+	runtime.LockOSThread() // without unlock, so that the thread with its affinity ends
 	var allowed unix.CPUSet
 	must(t, unix.SchedGetaffinity(0, &allowed))
 	for cpu := range ebpf.MustPossibleCPU() {

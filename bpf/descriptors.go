@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loadDescriptors exceeds the number of descriptors that Load uses: maps, programs and their BTF.
+// loadDescriptors is an upper limit for the number of descriptors that Load uses: maps, programs and their BTF.
 const loadDescriptors = 32
 
-// checkDescriptors returns an error if Load would run out of descriptors. Otherwise the ebpf package would
-// conclude that the kernel lacks a feature ("prealloc maps not supported"), until the process ends.
+// checkDescriptors returns an error if Load would run out of descriptors. Package ebpf would conclude from this that
+// the kernel lacks a feature ("prealloc maps not supported"), until the process ends.
 func checkDescriptors() (err error) {
 	var all []int
 	for range loadDescriptors {
@@ -32,7 +32,7 @@ func checkDescriptors() (err error) {
 		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 		return fmt.Errorf("%w: the limit of open files is %d (RLIMIT_NOFILE); raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
 	case errors.Is(err, unix.ENFILE):
-		return fmt.Errorf("%w: the limit of open files of the machine is reached; raise the sysctl fs.file-max", err)
+		return fmt.Errorf("%w: the system-wide limit of open files is reached; raise the sysctl fs.file-max", err)
 	}
 	return nil
 }

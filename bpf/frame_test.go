@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// The hosts and groups of all tests here.
+// The hosts and groups of the tests.
 var (
 	own4   = netip.MustParseAddr("10.0.0.1")
 	own6   = netip.MustParseAddr("fd00::1")
@@ -16,17 +16,17 @@ var (
 	group4 = netip.MustParseAddr("239.1.2.3")
 	group6 = netip.MustParseAddr("ff0e::1:2:3")
 
-	// Groups that differ from the above in bits that their MAC addresses leave out.
+	// Groups with the same MAC addresses as the ones above.
 	twin4 = netip.MustParseAddr("238.1.2.3")
 	twin6 = netip.MustParseAddr("ff0e::2:1:2:3")
 
-	// A stranger whose address ends like own4.
+	// A foreign address with the same last 16 bits as own4.
 	alike4 = netip.MustParseAddr("192.168.0.1")
 
-	// The broadcast of a subnet of ours.
+	// The broadcast address of one of the host's subnets.
 	broadcast4 = netip.MustParseAddr("10.0.0.255")
 
-	// The interface's MAC, and a VLAN's above it.
+	// The MAC of the interface, and that of a VLAN interface on it.
 	ownMAC   = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD4, 0xE5}
 	upperMAC = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD4, 0xE6}
 	otherMAC = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD5, 0xE5}
@@ -44,10 +44,10 @@ const (
 	tpidService  = 0x88a8
 )
 
-// tag is a VLAN tag. The control information may hold a priority above the number.
+// tag is a VLAN tag. tci may contain a priority in addition to the VLAN number.
 type tag struct{ tpid, tci uint16 }
 
-// frame describes a packet with correct lengths. Errors are patched in after it is built.
+// frame describes a packet with correct lengths. Tests patch errors into the built frame.
 type frame struct {
 	mac      [6]byte // destination
 	tags     []tag
@@ -55,11 +55,11 @@ type frame struct {
 	options  int // bytes, for IPv4
 	opcode   byte
 	qpn      uint32
-	payload  int // bytes; down to -4 eats the ICRC
+	payload  int // bytes; negative values to -4 remove the ICRC
 	padding  int // bytes after the packet, as Ethernet adds
 }
 
-// toOwn4 and the others are the packets that most tests start from.
+// toOwn4 and the following functions return valid packets, which tests modify.
 func toOwn4() frame {
 	return frame{mac: ownMAC, src: peer4, dst: own4, opcode: sendOnly, qpn: knownQP, payload: 16}
 }
@@ -101,7 +101,7 @@ func (f frame) bytes() []byte {
 	return append(b, make([]byte, f.padding)...)
 }
 
-// transport is all from the BTH to the ICRC, whose value is not checked here.
+// transport returns the bytes from the BTH to the ICRC, whose value the program does not check.
 func (f frame) transport() []byte {
 	b := []byte{f.opcode, 0x40, 0xFF, 0xFF}
 	b = binary.BigEndian.AppendUint32(b, f.qpn)

@@ -17,14 +17,14 @@ import (
 // holder is a process that holds a bpf_link of a program.
 type holder struct {
 	pid     int
-	command string // as ps shows it
-	tag     string // of the program, in hexadecimal
+	command string // name of the command
+	tag     string // tag of the program in hexadecimal
 }
 
-// findHolders finds the processes that hold a bpf_link of a program. It reads the fdinfo of all
-// processes that the caller may inspect: those of its own user, or with CAP_SYS_PTRACE all.
+// findHolders returns the processes that hold a bpf_link of a program. It reads the fdinfo of all processes that the
+// caller is allowed to inspect: those of its own user, or all with CAP_SYS_PTRACE.
 func findHolders(id ebpf.ProgramID) (holders []holder) {
-	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the only error is a bad pattern
+	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the only possible error is an invalid pattern
 	for _, path := range infos {
 		fields := strings.Split(path, "/")
 		pid, err := strconv.Atoi(fields[2])
@@ -39,8 +39,8 @@ func findHolders(id ebpf.ProgramID) (holders []holder) {
 	return holders
 }
 
-// linkedProgram reports whether a descriptor is a bpf_link of the program, and returns the
-// program's tag. A file that has gone meanwhile is not.
+// linkedProgram reports whether a descriptor is a bpf_link of the program, and returns the program's tag. It returns
+// false if the file no longer exists.
 func linkedProgram(fdinfo string, id ebpf.ProgramID) (tag string, ok bool) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil || !bytes.Contains(text, []byte("link_type:")) {

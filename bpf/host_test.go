@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a loaded steering program, not attached, and the contents of its tables.
+// host is a loaded, unattached steering program with the contents of its tables.
 type host struct {
 	*Steering
 	world
 }
 
-// world is what both deciders know: the program through its tables, the model as is.
+// world contains the inputs of a decision. The program gets them through its tables, and the model directly.
 type world struct {
 	vlan        uint16
 	own, groups map[netip.Addr]bool
@@ -59,7 +59,7 @@ func load(t testing.TB, config Config) *Steering {
 	return s
 }
 
-// newHost fills the tables from the world.
+// newHost loads the program, and fills the tables from the world.
 func newHost(t testing.TB, w world) *host {
 	t.Helper()
 	h := &host{load(t, Config{VLAN: w.vlan, Queues: 2}), w}
@@ -82,8 +82,8 @@ func newHost(t testing.TB, w world) *host {
 	return h
 }
 
-// xskSocket opens an AF_XDP socket with memory and a receive ring, without which new kernels refuse it in the table of rings.
-// It is not bound: a test run redirects without sending.
+// xskSocket opens an AF_XDP socket with memory and a receive ring, which new kernels require for the table of rings. It
+// is not bound, since test runs do not deliver packets.
 func xskSocket(t testing.TB) int {
 	t.Helper()
 	fd := openXSK(t)
@@ -91,7 +91,7 @@ func xskSocket(t testing.TB) int {
 	return fd
 }
 
-// openXSK is xskSocket without the end of the socket.
+// openXSK is like xskSocket, without the cleanup.
 func openXSK(t testing.TB) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
@@ -111,8 +111,8 @@ func openXSK(t testing.TB) int {
 	return fd
 }
 
-// run gives the program one frame. It fails unless that moved exactly one counter,
-// by one, and the action is the one that goes with it.
+// run runs the program with one frame. It fails unless exactly one counter has increased by one, and the action matches
+// the counter.
 func (h *host) run(t testing.TB, options ebpf.RunOptions) Verdict {
 	t.Helper()
 	before := h.counters(t)
@@ -133,7 +133,7 @@ func (h *host) counters(t testing.TB) Counters {
 	return counters
 }
 
-// single finds the one counter that has moved.
+// single returns the verdict of the only counter that has increased.
 func single(before, after Counters) (Verdict, error) {
 	var moved []Verdict
 	for v := range after {
@@ -147,7 +147,7 @@ func single(before, after Counters) (Verdict, error) {
 	return moved[0], nil
 }
 
-// actionOf is enum xdp_action by the verdict's name.
+// actionOf returns the value of enum xdp_action for a verdict.
 func actionOf(v Verdict) uint32 {
 	switch {
 	case v == Redirected:

@@ -18,15 +18,15 @@ func spec(t *testing.T) *ebpf.CollectionSpec {
 	return spec
 }
 
-// TestAddressLayout compares the key with the object's own account of it. It runs
-// without root, as all tests in this file.
+// TestAddressLayout compares the layout of the key in Go with the object's BTF. The tests of this file do not require
+// root.
 func TestAddressLayout(t *testing.T) {
 	var c *btf.Struct
 	must(t, spec(t).Types.TypeByName("address", &c))
 	sameLayout(t, c, reflect.TypeFor[steerAddress]())
 }
 
-// sameLayout compares fields by name without case, offset and size.
+// sameLayout compares fields by offset, size and case-insensitive name.
 func sameLayout(t *testing.T, c *btf.Struct, g reflect.Type) {
 	t.Helper()
 	if int(c.Size) != int(g.Size()) {
@@ -52,12 +52,12 @@ func sameLayout(t *testing.T, c *btf.Struct, g reflect.Type) {
 	}
 }
 
-// TestVerdictNames: names shown to users are those of the C source, in lower case.
+// TestVerdictNames checks that the names shown to users are those of the C source in lower case.
 func TestVerdictNames(t *testing.T) {
 	var c *btf.Enum
 	must(t, spec(t).Types.TypeByName("verdict", &c))
 	if len(c.Values) != NumVerdicts+1 {
-		t.Fatalf("%d verdicts and their number in C, %d in Go", len(c.Values), NumVerdicts)
+		t.Fatalf("%d values (verdicts and their number) in C, %d verdicts in Go", len(c.Values), NumVerdicts)
 	}
 	for _, value := range c.Values[:NumVerdicts] {
 		if got, want := Verdict(value.Value).String(), strings.ToLower(value.Name); got != want {

@@ -8,26 +8,26 @@ import (
 	"slices"
 )
 
-// The decision once more, from the rules: DESIGN's section on steering. It reads as
-// the rules do, a row each, and knows nothing of how the program parses.
+// A model of the program's decision, which follows the rules in DESIGN's section on steering, one row per rule,
+// independent of the program's parser.
 
 // packet contains the fields of a frame. Fields beyond the end of the frame are zero.
 type packet struct {
-	readable   bool // as IPv4 or IPv6 with a UDP header, however wrong its lengths
+	readable   bool // IPv4 or IPv6 with a UDP header, possibly with wrong lengths
 	fragment   bool
 	options    bool
 	src, dst   netip.Addr
-	present    int // bytes of the IP packet that the frame holds
+	present    int // bytes of the IP packet in the frame
 	claimed    int // length of the IP packet according to its header
 	ipHeader   int
 	port       uint16
 	udpLength  int
 	opcode     byte
 	qpn        uint32
-	transports int // bytes that the headers from BTH on and the ICRC take
+	transports int // length of the headers from BTH on and of the ICRC in bytes
 }
 
-// decide names what becomes of the frame: the first row that applies.
+// decide returns the verdict of a frame: that of the first matching row.
 func (w world) decide(frame []byte) Verdict {
 	inner, inVLAN, readable := w.untag(frame)
 	mac := [6]byte(frame)
@@ -62,13 +62,13 @@ func (w world) decide(frame []byte) Verdict {
 	return Redirected
 }
 
-// untag returns the frame from the last EtherType on.
+// untag returns the rest of the frame from the last EtherType.
 func (w world) untag(frame []byte) (inner []byte, inVLAN, readable bool) {
 	var vlans []uint16
 	inner = frame[12:]
 	for tags := 0; isTag(inner); tags++ {
 		if len(inner) < 6 {
-			return inner, false, len(vlans) > 0 // one VLAN too many, whatever the second is
+			return inner, false, len(vlans) > 0 // more than one VLAN
 		}
 		if vlan := binary.BigEndian.Uint16(inner[2:]) & 0x0FFF; vlan != 0 || tags > 0 {
 			vlans = append(vlans, vlan)
@@ -86,10 +86,10 @@ func isTag(b []byte) bool {
 	return ethertype == 0x8100 || ethertype == 0x88a8
 }
 
-// isGroup differs from IsMulticast for IPv4 groups in IPv6 headers: no such are sent.
+// isGroup differs from IsMulticast for IPv4 groups in IPv6 headers, which are not groups here.
 func isGroup(addr netip.Addr) bool { return addr.IsMulticast() && !addr.Is4In6() }
 
-// isMartian reports invalid source addresses, implemented independently of the program.
+// isMartian reports whether a source address is invalid. It is implemented independently of the program.
 func isMartian(addr netip.Addr) bool {
 	return addr.IsLoopback() || addr.IsUnspecified() || addr.Is4In6() || addr == netip.MustParseAddr("255.255.255.255")
 }

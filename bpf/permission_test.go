@@ -19,10 +19,10 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// childVariable makes the test binary run one of children instead of the tests.
+// childVariable is an environment variable that makes the test binary run one of children instead of the tests.
 const childVariable = "ROCED_BPF_CHILD"
 
-// children run as user nobody, with the capabilities of the test, and print the result. The
+// children contains functions that run as user nobody with the capabilities of the test, and print the result. The
 // interface is always lo.
 var children = map[string]func(){
 	"load": func() {
@@ -34,7 +34,7 @@ var children = map[string]func(){
 	},
 	"without descriptors": withoutDescriptors,
 	"uncounted":           func() { fmt.Print(uncounted()) },
-	// As a daemon that drops its capabilities after loading.
+	// Like a daemon that drops its capabilities after Load.
 	"use": func() {
 		s, err := Load(Config{})
 		if err == nil {
@@ -45,17 +45,17 @@ var children = map[string]func(){
 	},
 }
 
-// withoutDescriptors loads with room for more and more of them, until that succeeds.
+// withoutDescriptors calls Load with an increasing number of free descriptors, until it succeeds.
 func withoutDescriptors() {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		report(err)
 		return
 	}
-	_ = unix.Close(fd) // the next one that is opened
+	_ = unix.Close(fd) // fd is the next free descriptor
 	var limit unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	for room := range uint64(2 * loadDescriptors) { // some behind fd are open
+	for room := range uint64(2 * loadDescriptors) { // some descriptors above fd are open
 		limit.Cur = uint64(fd) + room
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 		s, err := Load(Config{Renewable: true})
@@ -81,14 +81,14 @@ func readCounters(s *Steering) error {
 	return err
 }
 
-// dropCapabilities is for the calling thread, which the child does not leave.
+// dropCapabilities drops the capabilities of the calling thread, to which the child is locked.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return unix.Capset(&header, &none[0])
 }
 
-// runChild runs a child inside the namespace.
+// runChild runs a child in the namespace with capabilities, and returns its output.
 func runChild(t *testing.T, ns *lab.Namespace, name string, capabilities ...uintptr) string {
 	t.Helper()
 	child := exec.Command("/proc/self/exe")
@@ -120,10 +120,10 @@ func TestCapabilities(t *testing.T) {
 		{"load", nil, []string{missing + "CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
 		{"load", []uintptr{unix.CAP_NET_ADMIN, unix.CAP_PERFMON}, []string{missing + "CAP_BPF"}},
 		{"load", []uintptr{unix.CAP_BPF, unix.CAP_PERFMON}, []string{missing + "CAP_NET_ADMIN"}},
-		// As the kernel is new or old; in no case may it be another error.
+		// The result depends on the kernel version, but no other error is allowed.
 		{"load", []uintptr{unix.CAP_BPF, unix.CAP_NET_ADMIN}, []string{fine, missing + "CAP_PERFMON"}},
 		{"load", all, []string{fine}},
-		// CAP_SYS_ADMIN includes two of them, and on newer kernels the third.
+		// CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, and on some kernels CAP_NET_ADMIN.
 		{"load", []uintptr{unix.CAP_SYS_ADMIN}, []string{fine, missing + "CAP_NET_ADMIN"}},
 		{"load", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}, []string{fine}},
 		{"use", all, []string{fine}},
@@ -136,7 +136,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors: a lack of descriptors is reported at each step of Load.
+// TestNoDescriptors checks that Load reports a lack of descriptors at each of its steps.
 func TestNoDescriptors(t *testing.T) {
 	ns := labtest.New(t, "roced-bpf")
 	if got := runChild(t, ns, "without descriptors", unix.CAP_BPF, unix.CAP_NET_ADMIN, unix.CAP_PERFMON); got != "fine at last" {
@@ -144,7 +144,7 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// TestRefusedDespiteCapabilities: the tests run with all of them.
+// TestRefusedDespiteCapabilities checks the error for EPERM if no capability is missing.
 func TestRefusedDespiteCapabilities(t *testing.T) {
 	needs.Root(t)
 	for _, test := range []struct {

@@ -14,18 +14,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// seedVariable repeats a run of TestModel.
+// seedVariable is an environment variable with the seed of an earlier run of TestModel, to repeat it.
 const seedVariable = "ROCED_TEST_SEED"
 
 const (
 	randomFrames = 120_000
-	batchFrames  = 256 // between looks at the counters
+	batchFrames  = 256 // frames between two reads of the counters
 
-	// atLeast is how often each verdict must be reached, lest the test miss one.
+	// atLeast is the minimum number of frames for each verdict, so that the test covers all verdicts.
 	atLeast = randomFrames / 1000
 )
 
-// TestModel holds the program against the model, over random frames and damaged ones.
+// TestModel compares the program with the model, for random and damaged frames.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	seed := testSeed(t)
@@ -47,7 +47,7 @@ func TestModel(t *testing.T) {
 	}
 	for v, times := range reached {
 		if Verdict(v) == DropRedirect {
-			continue // not the program's: redirect_test.go
+			continue // tested in redirect_test.go
 		}
 		t.Logf("%-22s %6d", Verdict(v), times)
 		if times < atLeast {
@@ -67,7 +67,7 @@ func testSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// crowded adds neighbours to the world, some of which differ in one bit.
+// crowded adds addresses and numbers to the world, some of which differ in one bit.
 func crowded(random *rand.Rand, w world) world {
 	for range 100 {
 		w.own[flip(random, own4)] = true
@@ -80,7 +80,7 @@ func crowded(random *rand.Rand, w world) world {
 	return w
 }
 
-// flip inverts a bit of the lower half, which leaves a group a group.
+// flip inverts a bit of the lower half, so that a group remains a group.
 func flip(random *rand.Rand, addr netip.Addr) netip.Addr {
 	b := addr.AsSlice()
 	b[len(b)/2+random.IntN(len(b)/2)] ^= 1 << random.IntN(8)
@@ -88,8 +88,8 @@ func flip(random *rand.Rand, addr netip.Addr) netip.Addr {
 	return flipped
 }
 
-// compare checks the action of every frame and the counters of the batch. When these
-// differ it looks for the first frame that is counted wrong.
+// compare checks the action of each frame and the counters of the batch. If the counters differ, it finds the first
+// frame that is counted wrong.
 func (h *host) compare(t *testing.T, frames [][]byte, reached *Counters) {
 	t.Helper()
 	want := h.counters(t)
@@ -114,7 +114,7 @@ func (h *host) compare(t *testing.T, frames [][]byte, reached *Counters) {
 	t.Fatalf("the counters differ from the sum over all frames")
 }
 
-// randomFrame is a packet for, near or past the host, often damaged.
+// randomFrame returns a packet to the host or to a similar destination, often damaged.
 func randomFrame(random *rand.Rand, w world) []byte {
 	f := randomPacket(random, w)
 	b := f.bytes()
@@ -158,7 +158,7 @@ func randomPacket(random *rand.Rand, w world) frame {
 	f.opcode = pick[byte](random, sendOnly, sendOnly+1, rcSendOnly, 0x81, byte(random.Uint32()))
 	f.payload = pick(random, -random.IntN(5), 16, random.IntN(200), random.IntN(1025))
 	if random.IntN(100) == 0 {
-		f.payload = 3000 + random.IntN(6000) // more than one page: in fragments
+		f.payload = 3000 + random.IntN(6000) // more than one page, so that the frame has fragments
 	}
 	f.padding = pick(random, 0, 0, random.IntN(50))
 	return f
@@ -168,10 +168,10 @@ func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(f
 
 func rarely(random *rand.Rand) bool { return random.IntN(8) == 0 }
 
-// own, twin and alike have addresses of one kind like another.
+// own, twin and alike return an address of the same IP version as like.
 func own(like netip.Addr) netip.Addr { return sameKind(like, own4, own6) }
 
-// martian is one, or nearly.
+// martian returns a martian or similar address.
 func martian(random *rand.Rand, like netip.Addr) netip.Addr {
 	text := pick(random, "::", "::1", "::2", "::ffff:10.0.0.2", "::fffe:10.0.0.2", "1::", "::1:0:0:1", "::1:0:1", "::10.0.0.2")
 	if like.Is4() {
@@ -201,11 +201,11 @@ func damage(random *rand.Rand, b []byte, ip int) []byte {
 		b[at] ^= 1 << random.IntN(8)
 	case 1: // a byte of the headers
 		b[at] = pick[byte](random, 0, 1, 0x7F, 0x80, 0xFF, byte(random.Uint32()))
-	case 2: // a piece off the end
+	case 2: // truncated
 		b = b[:14+random.IntN(len(b)-14+1)]
-	case 3: // a piece more at the end
+	case 3: // bytes appended
 		b = append(b, make([]byte, random.IntN(64))...)
-	case 4: // a length, by little or to a boundary
+	case 4: // a length, slightly or to a boundary value
 		alterLength(random, b, ip+pick(random, 2, 4, 20+4, 40+4))
 	case 5: // a next header or fragment field
 		if field := ip + pick(random, 6, 7, 9); field < len(b) {

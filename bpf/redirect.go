@@ -10,17 +10,17 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// redirectCounter counts packets that the steering program redirected and the kernel then could not
-// redirect, as DropRedirect. The XDP program is not informed of them. It is a program on the raw
-// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (but not tracefs), and counts
-// only redirects through our rings.
+// redirectCounter counts packets that the steering program redirected but the kernel could not deliver, as
+// DropRedirect. The XDP program is not notified of them. The counter is a program on the raw tracepoint
+// xdp_redirect_err, which requires CAP_BPF and CAP_PERFMON (but not tracefs). It counts only redirects through the
+// card's rings.
 type redirectCounter struct {
 	objs redirectObjects
 	link link.Link
-	why  error // why it does not count; nil if it does
+	why  error // reason why it does not count, or nil
 }
 
-// start starts counting. If that is impossible, it notes why.
+// start starts counting. On an error it sets why.
 func (c *redirectCounter) start(steer *steerObjects) {
 	if err := c.attach(steer); err != nil {
 		c.why = fmt.Errorf("failed redirects are not counted (this needs CAP_PERFMON and the kernel's tracepoints): %w", err)
@@ -56,7 +56,7 @@ func (c *redirectCounter) close() error {
 	return errors.Join(err, c.objs.Close())
 }
 
-// Uncounted is the reason why packets that the kernel could not redirect are counted as Redirected;
-// nil if they are counted as DropRedirect. Before Linux 6.6 one loss is not counted in any case: a
-// frame in fragments, longer than about 3500 bytes. No RDMA MTU needs such frames on these kernels.
+// Uncounted returns the reason why packets that the kernel could not redirect are counted as Redirected, or nil if they
+// are counted as DropRedirect. Before Linux 6.6 one loss is never counted: that of a frame with fragments, longer than
+// about 3500 bytes. No RDMA MTU requires such frames on these kernels.
 func (s *Steering) Uncounted() error { return s.redirect.why }

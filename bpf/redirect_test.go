@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRefusedRedirects: a socket that is bound to nothing takes nothing, as on a bond, where
-// native XDP runs on the slaves. Each packet is in one counter all the same.
+// TestRefusedRedirects checks that each packet is counted once if the socket is not bound, and so receives nothing. The
+// same happens on a bond, where native XDP runs on the slaves.
 func TestRefusedRedirects(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -21,19 +21,20 @@ func TestRefusedRedirects(t *testing.T) {
 			must(t, attachIn(hosts.A, h.Steering, "eth0", mode))
 			sendFrames(t, hosts.B, toGroup4().bytes(), toGroup6().bytes(), toGroup4().bytes(),
 				with(toGroup4(), func(f *frame) { f.qpn = knownQP }))
-			// The last frame is counted when all before it are.
+			// The last frame is counted after all earlier ones.
 			waitFor(t, func() bool { return h.counters(t)[DropGroupQPN] == 1 })
 			if got := h.counters(t); got[DropRedirect] != 3 || got[Redirected] != 0 {
 				t.Errorf("%s %d, %s %d, want 3 and 0", DropRedirect, got[DropRedirect], Redirected, got[Redirected])
 			}
 			if got := other.counters(t); got != (Counters{}) {
-				t.Errorf("another device's: %v", got)
+				t.Errorf("counters of the other device: %v", got)
 			}
 		})
 	}
 }
 
-// TestWithoutPerfmon: a process without CAP_PERFMON steers, and reports that it does not count.
+// TestWithoutPerfmon checks that a process without CAP_PERFMON can steer, and that Uncounted reports the missing
+// counter.
 func TestWithoutPerfmon(t *testing.T) {
 	needs.Root(t)
 	ns := labtest.New(t, "roced-bpf")
@@ -48,7 +49,7 @@ func TestWithoutPerfmon(t *testing.T) {
 const (
 	countedAnswer   = "counted"
 	uncountedAnswer = "uncounted"
-	refusedAnswer   = "refused" // a kernel that takes no program at all without CAP_PERFMON
+	refusedAnswer   = "refused" // the kernel rejects all programs without CAP_PERFMON
 )
 
 func uncounted() string {

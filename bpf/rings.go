@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetRing steers packets that arrive on a receive queue to the AF_XDP socket fd. The socket gets
-// them only if it is bound to that queue. Closing the socket removes the entry.
+// SetRing steers packets that arrive in a receive queue to the AF_XDP socket fd, which must be bound to that queue to
+// receive them. Closing the socket removes the entry.
 func (s *Steering) SetRing(queue, fd int) error {
 	if queue < 0 || queue >= int(s.objs.Rings.MaxEntries()) || fd < 0 {
 		return fmt.Errorf("set the ring of queue %d to descriptor %d: %w", queue, fd, ErrInvalid)
@@ -23,8 +23,8 @@ func (s *Steering) SetRing(queue, fd int) error {
 	return nil
 }
 
-// ClearRings has packets that arrive on these queues dropped from now on (DropNoRing). When it returns,
-// all that was redirected before is in its socket.
+// ClearRings removes the rings of these queues. Later packets in them are dropped (DropNoRing). When ClearRings
+// returns, all packets that were redirected before are in their sockets.
 func (s *Steering) ClearRings(queues ...int) error {
 	for _, queue := range queues {
 		err := s.objs.Rings.Delete(uint32(queue))
@@ -38,11 +38,11 @@ func (s *Steering) ClearRings(queues ...int) error {
 
 const (
 	membarrierGlobal = 1                     // MEMBARRIER_CMD_GLOBAL
-	programPause     = 20 * time.Millisecond // far longer than a program, and the flush behind it, takes
+	programPause     = 20 * time.Millisecond // much longer than a run of the program and the flush after it
 )
 
-// awaitPrograms returns when no program runs any more that has begun before: membarrier(2) waits for an
-// RCU grace period. Kernels with nohz_full, and some sandboxes, refuse it.
+// awaitPrograms waits until all running programs have ended: membarrier(2) waits for an RCU grace period. On kernels
+// with nohz_full and in some sandboxes membarrier(2) fails, and awaitPrograms sleeps.
 func awaitPrograms() {
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
 		time.Sleep(programPause)

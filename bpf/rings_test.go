@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// TestClearRings: a queue whose ring is cleared drops, and can have a ring again.
+// TestClearRings checks that packets in a queue without a ring are dropped, and that the ring can be set again.
 func TestClearRings(t *testing.T) {
 	h := newHost(t, withoutRing())
 	for range 2 {
@@ -27,7 +27,8 @@ func TestClearRings(t *testing.T) {
 	}
 }
 
-// TestRenew: the program is replaced by its copy, again and again; it stays attached, with its tables.
+// TestRenew checks that Renew replaces the program by its copy repeatedly, and that it remains attached with its
+// tables.
 func TestRenew(t *testing.T) {
 	hosts := labtest.Pair(t, lab.WithQueues(2))
 	s := load(t, Config{Renewable: true})
@@ -46,6 +47,6 @@ func TestRenew(t *testing.T) {
 	before := attachedXDP(t, hosts.B, "eth0").ProgId
 	must(t, plain.Renew())
 	if now := attachedXDP(t, hosts.B, "eth0").ProgId; now != before {
-		t.Error("one that is not renewable was replaced")
+		t.Error("a program without Renewable was replaced")
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serviceSocket is the socket at which a process takes programs (roced run); empty if it has none, or may not be
-// looked at.
+// serviceSocket returns the path of the socket on which a process serves programs (roced run). It returns "" if the
+// process has none, or if the caller is not allowed to inspect it.
 func serviceSocket(pid int) string {
 	own := socketsOf(pid)
 	for _, table := range socketTables(pid) {
 		for _, line := range strings.Split(table, "\n") {
 			// Num RefCount Protocol Flags Type St Inode Path
 			f := strings.Fields(line)
-			if len(f) != 8 || f[3] != "00010000" || f[4] != "0005" || !own[f[6]] { // it listens, by SOCK_SEQPACKET
+			if len(f) != 8 || f[3] != "00010000" || f[4] != "0005" || !own[f[6]] { // not a listening SOCK_SEQPACKET socket of the process
 				continue
 			}
 			if path := servedAt(f[7], pid); path != "" {
@@ -31,11 +31,11 @@ func serviceSocket(pid int) string {
 	return ""
 }
 
-// socketTables are the lists of Unix sockets of the network namespaces that the threads of a process are in.
-// /proc/PID/net has the first thread's only, and that thread may have been left in the namespace of a card.
+// socketTables returns the lists of Unix sockets in the network namespaces of all threads of a process. /proc/PID/net
+// contains only that of the first thread, which may be in the namespace of a card.
 func socketTables(pid int) (tables []string) {
 	seen := map[string]bool{}
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // the only error is a bad pattern
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // the only possible error is an invalid pattern
 	for _, thread := range threads {
 		namespace, err := os.Readlink(filepath.Join(thread, "ns/net"))
 		if err != nil || seen[namespace] {
@@ -49,7 +49,7 @@ func socketTables(pid int) (tables []string) {
 	return tables
 }
 
-// socketsOf are the inodes of a process's sockets.
+// socketsOf returns the inodes of a process's sockets.
 func socketsOf(pid int) map[string]bool {
 	all := map[string]bool{}
 	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -63,8 +63,8 @@ func socketsOf(pid int) map[string]bool {
 	return all
 }
 
-// servedAt is the name that a socket has now: the one it was bound to, or, since services rename theirs, that of
-// another socket there at which the process answers.
+// servedAt returns the current path of a socket: the path to which it was bound or, since services rename their
+// sockets, the path of a socket in the same folder on which the process listens.
 func servedAt(bound string, pid int) string {
 	if info, err := os.Lstat(bound); err == nil && info.Mode().Type() == fs.ModeSocket {
 		return bound
@@ -78,7 +78,7 @@ func servedAt(bound string, pid int) string {
 	return ""
 }
 
-// peerAt returns the process that listens at a socket; 0 if none. It connects without sending data.
+// peerAt returns the PID of the process that listens on a socket, or 0. It connects without sending data.
 func peerAt(path string) int {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

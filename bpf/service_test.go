@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// TestHolderIsAService: a process that holds an interface and serves programs is named with its socket, which has
-// been renamed since it was bound, as services do.
+// TestHolderIsAService checks that the error contains the socket of a service that holds the interface. The socket has
+// been renamed after bind, as by services.
 func TestHolderIsAService(t *testing.T) {
 	hosts := labtest.Pair(t)
 	holder := load(t, Config{})
@@ -23,7 +23,7 @@ func TestHolderIsAService(t *testing.T) {
 	names := []string{filepath.Join(dir, ".new"), filepath.Join(dir, "roced.sock")}
 	isAttached(t, attachIn(hosts.A, load(t, Config{}), "eth0", Auto), "process ")
 	if path := serviceSocket(os.Getpid()); path != "" {
-		t.Errorf("the socket of a process without clients: %s", path)
+		t.Errorf("socket of a process that is no service: %s", path)
 	}
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: names[0], Net: "unixpacket"})
 	must(t, err)
@@ -41,8 +41,8 @@ func TestHolderIsAService(t *testing.T) {
 	}
 }
 
-// TestServiceOfAnotherThread: the threads of a process may be in different namespaces, and any of them may have made
-// the socket. Of the two threads here, one at least is not the process's first.
+// TestServiceOfAnotherThread checks that a socket is found if a thread in another namespace created it. At least one of
+// the two threads is not the first one of the process.
 func TestServiceOfAnotherThread(t *testing.T) {
 	hosts := labtest.Pair(t)
 	isFound := func() error {

@@ -4,7 +4,7 @@
 
 package bpf
 
-// The kernels of the guests (tag vlan) cannot split the frame of a test run.
+// Not with tag vlan: the kernels of the guests cannot split the frame of a test run.
 
 import (
 	"errors"
@@ -21,9 +21,8 @@ type xdpMD struct {
 	IngressIfindex, RxQueueIndex, EgressIfindex uint32
 }
 
-// TestEverySplit puts the end of the linear part everywhere in a good frame, the rest
-// into fragments, as a driver that splits headers does. The transport headers must be
-// in the linear part, the payload need not.
+// TestEverySplit splits a valid frame at each position into a linear part and fragments, as drivers with header split
+// do. The linear part must contain the transport headers, but not the payload.
 func TestEverySplit(t *testing.T) {
 	h := newHost(t, untagged())
 	split := func(frame []byte, linear int) ebpf.RunOptions {
@@ -36,7 +35,7 @@ func TestEverySplit(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		frame          []byte
-		ports, headers int // the lengths from which on they can be read
+		ports, headers int // lengths of the linear part from which they can be read
 		want           Verdict
 	}{
 		{"UD over IPv4", toOwn4().bytes(), udp4At + 8, bth4At + 20, Redirected},

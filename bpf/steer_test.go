@@ -20,20 +20,20 @@ const (
 	udp6At = ipv6At + 40
 )
 
-// patch puts bytes into a frame at an offset.
+// patch overwrites bytes of a frame at an offset.
 func patch(frame []byte, at int, with ...byte) []byte {
 	copy(frame[at:], with)
 	return frame
 }
 
-// cut takes n bytes from the end.
+// cut removes n bytes from the end.
 func cut(frame []byte, n int) []byte { return frame[:len(frame)-n] }
 
 func untagged() world    { return newWorld(0, true) }
 func inVLAN100() world   { return newWorld(100, true) }
 func withoutRing() world { return newWorld(0, false) }
 
-// twoMACs is a VLAN whose interface has a MAC of its own; withoutMAC is a host without SetMACs.
+// twoMACs returns a VLAN whose interface has its own MAC, and withoutMAC a host without SetMACs.
 func twoMACs() world    { return withMACs(inVLAN100(), ownMAC, upperMAC) }
 func withoutMAC() world { return withMACs(untagged()) }
 
@@ -42,7 +42,7 @@ func withMACs(w world, macs ...[6]byte) world {
 	return w
 }
 
-// from is a packet to the host from an address.
+// from returns a packet to the host from an address.
 func from(addr string) []byte {
 	src := netip.MustParseAddr(addr)
 	f := toOwn6()
@@ -137,7 +137,7 @@ var verdicts = []struct {
 	{"a group that shares the MAC, IPv6", untagged, with(toGroup6(), func(f *frame) { f.dst = twin6 }), PassGroup},
 	{"another group, truncated", untagged, with(toGroup4(), func(f *frame) { f.dst = twin4 })[:50], PassGroup},
 
-	// MACs: for the kernel a frame to another's is PACKET_OTHERHOST.
+	// MACs. The kernel treats frames to other MACs as PACKET_OTHERHOST.
 	{"another host's MAC", untagged, with(toOwn4(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
 	{"another host's MAC, IPv6", untagged, with(toOwn6(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
 	{"another host's MAC, group", untagged, with(toGroup4(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
@@ -231,8 +231,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestEveryLength cuts a good frame everywhere. The kernel runs no frames shorter
-// than an Ethernet header.
+// TestEveryLength truncates a valid frame to each length. The kernel does not run frames that are shorter than an
+// Ethernet header.
 func TestEveryLength(t *testing.T) {
 	h := newHost(t, untagged())
 	vlan := newHost(t, inVLAN100())
@@ -240,7 +240,7 @@ func TestEveryLength(t *testing.T) {
 		name  string
 		host  *host
 		whole []byte
-		ports int // the length from which on the port can be read
+		ports int // length from which the port can be read
 	}{
 		{"IPv4", h, toOwn4().bytes(), udp4At + 8},
 		{"IPv6", h, toOwn6().bytes(), udp6At + 8},
@@ -261,7 +261,7 @@ func TestEveryLength(t *testing.T) {
 	}
 }
 
-// TestRingOfAnotherQueue has a socket on queue 1; the packet arrives on queue 0.
+// TestRingOfAnotherQueue checks that a packet in queue 0 is dropped if only queue 1 has a socket.
 func TestRingOfAnotherQueue(t *testing.T) {
 	h := newHost(t, withoutRing())
 	must(t, h.SetRing(1, xskSocket(t)))
@@ -270,7 +270,7 @@ func TestRingOfAnotherQueue(t *testing.T) {
 	}
 }
 
-// TestMostQueues has a ring for the last queue that there can be.
+// TestMostQueues sets a ring for the last possible queue.
 func TestMostQueues(t *testing.T) {
 	s := load(t, Config{Queues: maxRings})
 	must(t, s.SetRing(maxRings-1, xskSocket(t)))

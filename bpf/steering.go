@@ -12,29 +12,28 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// maxRings is the most receive queues that an interface can have.
+// maxRings is the maximum number of receive queues of an interface.
 const maxRings = 4096
 
-// maxVLAN is the highest valid VLAN; 4095 is reserved (IEEE 802.1Q, table 9-2).
+// maxVLAN is the highest valid VLAN. 4095 is reserved (IEEE 802.1Q, table 9-2).
 const maxVLAN = 4094
 
-// Config holds what cannot change after the program is loaded.
+// Config contains the settings that cannot change after the program is loaded.
 type Config struct {
-	// VLAN of the card: packets must have exactly this tag; with 0 they must have none. A
-	// priority tag (VLAN 0) before it is skipped, as in Linux.
+	// VLAN is the VLAN of the card. Packets must have exactly this tag, or none if it is 0. A priority tag (VLAN 0)
+	// before it is skipped, as in Linux.
 	VLAN uint16
-	// Queues is the most receive queues that the interface can have, 1 to 4096; 0 means 1. SetRing
-	// takes 0 to Queues-1.
+	// Queues is the maximum number of receive queues of the interface, 1 to 4096. 0 means 1. SetRing accepts 0 to
+	// Queues-1.
 	Queues int
-	// Renewable loads what Renew needs.
+	// Renewable loads a copy of the program, which Renew requires.
 	Renewable bool
-	// AnyMAC takes unicast frames to any MAC. A bond needs it, because its slaves may have other
-	// MACs.
+	// AnyMAC accepts unicast frames to any MAC. Bonds require it, since their slaves may have other MACs.
 	AnyMAC bool
 }
 
-// Steering is a loaded steering program with its tables. Its methods may be called from several
-// goroutines, but Close only after all other calls have returned.
+// Steering is a loaded steering program with its tables. Its methods can be called concurrently, except Close, which
+// must be called after all other calls have returned.
 type Steering struct {
 	objs steerObjects
 	vlan uint16
@@ -43,23 +42,22 @@ type Steering struct {
 
 	mu         sync.Mutex           // guards the fields below
 	roles      map[netip.Addr]roles // a copy of own_addresses
-	tails      map[uint32]int       // the number of its addresses with each tail
+	tails      map[uint32]int       // number of addresses in roles with each tail
 	first      [2]netip.Addr        // a copy of first_addresses, by version
 	ownTails   bitmap
 	queuePairs bitmap
-	link       link.Link // nil: not attached
+	link       link.Link // nil if not attached
 	mode       Mode
 	program    ebpf.ProgramID // the attached program
 	spare      *ebpf.Program  // a copy of the attached one; nil unless Renewable
 	fallback   error          // see Fallback
 }
 
-// Load loads the program and makes its tables. They are empty: until addresses are added,
-// everything passes.
+// Load loads the program and creates its tables, which are empty. All packets pass until addresses are added.
 //
-// It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; no limit on locked memory has to be raised.
-// Linux 6.18 loads the program without CAP_PERFMON too, but adds barriers against speculation that
-// double the cost of a packet. If a capability is missing, the error is ErrPermission and names it.
+// Load requires CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, but no higher limit on locked memory. Linux 6.18 loads the
+// program without CAP_PERFMON too, but adds barriers against speculation that double the cost per packet. If a
+// capability is missing, Load returns ErrPermission with its name.
 func Load(config Config) (*Steering, error) {
 	if config.VLAN > maxVLAN {
 		return nil, fmt.Errorf("load the steering program: VLAN %d: %w", config.VLAN, ErrInvalid)
@@ -108,7 +106,7 @@ func (s *Steering) load(config Config) error {
 // spareProgram is the name of the second copy of the program in the collection.
 const spareProgram = "roced_spare"
 
-// Close detaches the program and frees the tables. The kernel does the same if the process dies.
+// Close detaches the program and frees the tables. The kernel does the same if the process ends.
 func (s *Steering) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

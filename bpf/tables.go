@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// multicastQPN is the destination QPN of every packet to a group. No queue pair has this number.
+// multicastQPN is the destination QPN of packets to groups. No queue pair has this number.
 const multicastQPN = 0xFFFFFF
 
 // present is the value of every entry of groups, which is a set.
 const present = uint8(1)
 
-// AddGroup adds a group to which a queue pair of this card is attached: packets to it are steered,
-// and no longer reach the network stack. Adding it again does nothing. When there are 16384 groups
-// it fails with ErrTableFull. For IPv6 groups of scope 0 and 1, which stay inside a host, it does
-// nothing: packets to them pass, and the kernel drops them.
+// AddGroup adds a group to which a queue pair of this card is attached: packets to it are steered, and no longer reach
+// the network stack. It does nothing if the group was added before. It returns ErrTableFull if the table contains 16384
+// groups. It ignores IPv6 groups of scope 0 and 1, which are not for links: packets to them pass, and the kernel drops
+// them.
 func (s *Steering) AddGroup(group netip.Addr) error {
 	group = canonical(group)
 	if !group.IsMulticast() {
@@ -35,7 +35,7 @@ func (s *Steering) AddGroup(group netip.Addr) error {
 	return nil
 }
 
-// RemoveGroup undoes AddGroup. It is no error if the group is not in the table.
+// RemoveGroup removes a group. It returns no error if the group is not in the table.
 func (s *Steering) RemoveGroup(group netip.Addr) error {
 	group = canonical(group)
 	if !group.IsMulticast() {
@@ -47,8 +47,8 @@ func (s *Steering) RemoveGroup(group netip.Addr) error {
 	return nil
 }
 
-// AddQP makes packets to a queue pair pass the filter. Call it before anyone knows the number. 0
-// and 0xFFFFFF are invalid.
+// AddQP adds a queue pair: packets to it are steered. Call it before the number is published. 0 and 0xFFFFFF are
+// invalid.
 func (s *Steering) AddQP(qpn uint32) error {
 	if qpn == 0 || qpn >= multicastQPN {
 		return fmt.Errorf("add queue pair %#x: %w", qpn, ErrInvalid)
@@ -61,7 +61,7 @@ func (s *Steering) AddQP(qpn uint32) error {
 	return nil
 }
 
-// RemoveQP undoes AddQP. It is no error if the queue pair is not in the table.
+// RemoveQP removes a queue pair. It returns no error if the queue pair is not in the table.
 func (s *Steering) RemoveQP(qpn uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,10 @@ func (s *Steering) RemoveQP(qpn uint32) error {
 	return nil
 }
 
-// canonical makes addresses equal that are equal in a packet.
+// canonical returns the representation of an address that is unique for the same address in packets.
 func canonical(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
-// key is the key of a canonical address in the program's tables.
+// key returns the key of a canonical address in the program's tables.
 func (s *Steering) key(addr netip.Addr) steerAddress {
 	key := steerAddress{Vlan: s.vlan, Ethertype: unix.ETH_P_IPV6, Ip: addr.As16()}
 	if addr.Is4() {
@@ -83,11 +83,11 @@ func (s *Steering) key(addr netip.Addr) steerAddress {
 	return key
 }
 
-// isHostsOwn reports whether an IPv6 group is of scope 0 (reserved) or 1 (interface-local): packets
-// to these never leave a host (RFC 4291, 2.7).
+// isHostsOwn reports whether an IPv6 group has scope 0 (reserved) or 1 (interface-local): packets to these never leave
+// a host (RFC 4291, 2.7).
 func isHostsOwn(group netip.Addr) bool { return group.Is6() && group.As16()[1]&0xF <= 1 }
 
-// tail is the number of an address's bit in own_tails: its last 16 bits.
+// tail returns the number of an address's bit in own_tails: its last 16 bits.
 func tail(addr netip.Addr) uint32 {
 	ip := addr.As16()
 	return uint32(ip[14])<<8 | uint32(ip[15])

@@ -32,7 +32,7 @@ func TestAddressComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestSharedTail removes one of two addresses that end alike: the other stays ours.
+// TestSharedTail checks that one of two addresses with the same tail remains after the removal of the other.
 func TestSharedTail(t *testing.T) {
 	h := newHost(t, newWorld(0, true))
 	must(t, h.AddAddress(alike4))
@@ -191,7 +191,7 @@ func TestFullTables(t *testing.T) {
 		}
 		must(t, test.add(test.first))
 	}
-	// The address that did not fit has left nothing.
+	// The refused address has not changed own_tails.
 	if addr := netip.MustParseAddr("10.1.64.0"); s.ownTails.words[tail(addr)/64]>>(tail(addr)%64)&1 != 0 {
 		t.Errorf("the tail of %s is set", addr)
 	}

@@ -7,12 +7,12 @@ import "fmt"
 // Verdict is the outcome of a packet in the steering program, with the reason. Each packet has exactly one.
 type Verdict uint32
 
-// The verdicts. Packets that pass go on to the network stack as if the program were not there.
+// The verdicts. Packets that pass continue to the network stack as without the program.
 const (
-	// Redirected: handed to the AF_XDP socket of its queue.
+	// Redirected: delivered to the AF_XDP socket of its queue.
 	Redirected = Verdict(steerVerdictREDIRECTED)
 
-	// PassNotRoCE: not IP, not UDP, not port 4791, or too short to tell.
+	// PassNotRoCE: not IP, not UDP, not port 4791, or too short for these headers.
 	PassNotRoCE = Verdict(steerVerdictPASS_NOT_ROCE)
 	// PassVLAN: not in the card's VLAN, or with more than one tag.
 	PassVLAN = Verdict(steerVerdictPASS_VLAN)
@@ -27,18 +27,16 @@ const (
 
 	// DropOptions: the IPv4 header has options, which RoCEv2 does not use.
 	DropOptions = Verdict(steerVerdictDROP_OPTIONS)
-	// DropTruncated: the frame ends before the packet, or its linear part before
-	// the transport headers.
+	// DropTruncated: the frame is shorter than the packet, or its linear part does not contain the transport headers.
 	DropTruncated = Verdict(steerVerdictDROP_TRUNCATED)
-	// DropLength: the lengths of IP and UDP disagree, or leave no room for BTH,
-	// DETH and ICRC.
+	// DropLength: the lengths of IP and UDP differ, or are too short for BTH, DETH and ICRC.
 	DropLength = Verdict(steerVerdictDROP_LENGTH)
 	// DropMulticastSource: the source is a group.
 	DropMulticastSource = Verdict(steerVerdictDROP_MULTICAST_SOURCE)
-	// DropMartianSource: no host can have the source address: 0.0.0.0, 127.0.0.0/8,
-	// 255.255.255.255, a broadcast of the card's subnets, ::, ::1, ::ffff:a.b.c.d in IPv6.
+	// DropMartianSource: the source address is invalid: 0.0.0.0, 127.0.0.0/8, 255.255.255.255, a broadcast address of
+	// the card's subnets, ::, ::1, ::ffff:a.b.c.d in IPv6.
 	DropMartianSource = Verdict(steerVerdictDROP_MARTIAN_SOURCE)
-	// DropOwnSource: the source is this card: a switch or bridge reflected the packet.
+	// DropOwnSource: the source is this card, so a switch or bridge has reflected the packet.
 	DropOwnSource = Verdict(steerVerdictDROP_OWN_SOURCE)
 	// DropGroupQPN: to a group, but not to queue pair 0xFFFFFF.
 	DropGroupQPN = Verdict(steerVerdictDROP_GROUP_QPN)
@@ -46,9 +44,8 @@ const (
 	DropUnknownQP = Verdict(steerVerdictDROP_UNKNOWN_QP)
 	// DropNoRing: no AF_XDP socket is set for the receiving queue.
 	DropNoRing = Verdict(steerVerdictDROP_NO_RING)
-	// DropRedirect: the kernel could not redirect the packet, for example because it arrived on
-	// another interface or queue than its socket is bound to. (A socket that is full has its
-	// own counter.) Counted only if Uncounted is nil.
+	// DropRedirect: the kernel could not redirect the packet, for example because its socket is bound to another
+	// interface or queue. (Packets to a full socket have another counter.) Counted only if Uncounted returns nil.
 	DropRedirect = Verdict(steerVerdictDROP_REDIRECT)
 
 	// NumVerdicts is the number of verdicts.
@@ -75,7 +72,7 @@ var verdictNames = [NumVerdicts]string{
 	DropRedirect:        "drop_redirect",
 }
 
-// String is the name of the verdict's counter.
+// String returns the name of the verdict's counter.
 func (v Verdict) String() string {
 	if int(v) < NumVerdicts {
 		return verdictNames[v]
@@ -83,14 +80,14 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict(%d)", uint32(v))
 }
 
-// Counters counts packets by Verdict, since Load, over all CPUs.
+// Counters contains the numbers of packets by Verdict since Load, summed over all CPUs.
 type Counters [NumVerdicts]uint64
 
-// Counters reads the counters. They are read one after the other, so they can differ by the packets
-// that come in meanwhile.
+// Counters reads the counters. It reads them one after the other, so their sum may be off by packets that arrive
+// meanwhile.
 func (s *Steering) Counters() (Counters, error) {
 	var counters Counters
-	for v := NumVerdicts - 1; v >= 0; v-- { // Redirected last, because it includes DropRedirect
+	for v := NumVerdicts - 1; v >= 0; v-- { // Redirected last, since it includes DropRedirect
 		var perCPU []uint64
 		if err := s.objs.Counters.Lookup(uint32(v), &perCPU); err != nil {
 			return Counters{}, fmt.Errorf("read the counter %s: %w", Verdict(v), err)
@@ -99,7 +96,7 @@ func (s *Steering) Counters() (Counters, error) {
 			counters[v] += packets
 		}
 	}
-	// The program counted these before the kernel refused them.
+	// The program counted these packets as Redirected before the kernel refused them.
 	counters[Redirected] -= min(counters[DropRedirect], counters[Redirected])
 	return counters, nil
 }
