@@ -14,10 +14,10 @@ import (
 	"github.com/roced/roced/hack/bench/harness"
 )
 
-// asQuick is the least median of a case that counts as no slower.
+// asQuick is the minimum median ratio of a case that does not count as slower.
 const asQuick = 0.97
 
-// figure is one of a case: how many messages a second, or the median of a time.
+// figure identifies a figure of a case: messages per second, or a median time.
 type figure struct {
 	part, name, variant, setting string
 	size, clients, rate          int
@@ -43,10 +43,10 @@ func (f figure) others() bool {
 	return slices.Contains([]string{"udp", "tcp", "raw", "memmove"}, strings.Fields(f.variant + " ")[0])
 }
 
-// comparison has for each figure how much quicker this tree was in each round.
+// comparison contains the speed of this tree relative to the earlier one, by figure and round.
 type comparison struct{ speeds map[figure][]float64 }
 
-// add takes a round of both trees.
+// add adds a round of both trees.
 func (c *comparison) add(before, now []harness.Case) {
 	if c.speeds == nil {
 		c.speeds = map[figure][]float64{}
@@ -59,7 +59,7 @@ func (c *comparison) add(before, now []harness.Case) {
 	}
 }
 
-// figures are those of a round; more is better.
+// figures returns the figures of a round, of which more is better.
 func figures(cases []harness.Case) map[figure]float64 {
 	all := map[figure]float64{}
 	for _, c := range cases {
@@ -74,7 +74,7 @@ func figures(cases []harness.Case) map[figure]float64 {
 	return all
 }
 
-// report prints the cases that became slower, the worst first, and the number of others.
+// report prints the cases that have become slower, the worst first, and the number of the others.
 func (c *comparison) report(to io.Writer) error {
 	medians := map[figure]float64{}
 	for f, speeds := range c.speeds {
@@ -84,7 +84,7 @@ func (c *comparison) report(to io.Writer) error {
 		return cmp.Or(cmp.Compare(medians[a], medians[b]), strings.Compare(a.String(), b.String()))
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	all := map[bool][]float64{} // by whose they are
+	all := map[bool][]float64{} // by figure.others
 	for _, f := range slices.SortedFunc(maps.Keys(medians), byMedian) {
 		all[f.others()] = append(all[f.others()], medians[f])
 		if medians[f] < asQuick {

@@ -13,14 +13,14 @@ func of(part, variant string, perSecond float64, p50 int64) harness.Case {
 	return harness.Case{Part: part, Record: harness.Record{Name: "way", Variant: variant, Size: 64, PerSecond: perSecond, P50: p50}}
 }
 
-// TestComparison: the median of rounds, in which more messages and less time are better, for what both trees have.
+// TestComparison checks the medians for cases of both trees, with more messages and less time as better.
 func TestComparison(t *testing.T) {
 	var c comparison
 	for _, round := range []struct{ before, now []harness.Case }{
 		{[]harness.Case{of("a", "inline", 100, 0), of("b", "udp gso", 10, 0), of("gone", "inline", 1, 0)}, []harness.Case{of("a", "inline", 90, 0), of("b", "udp gso", 8, 0)}},
 		{[]harness.Case{of("a", "inline", 200, 0), of("c", "worker", 0, 500)}, []harness.Case{of("a", "inline", 160, 0), of("c", "worker", 0, 400)}},
 		{[]harness.Case{of("a", "inline", 100, 0), of("c", "worker", 0, 500)}, []harness.Case{of("a", "inline", 300, 0), of("c", "worker", 0, 1000), of("new", "inline", 1, 0)}},
-		{nil, nil}, // it failed
+		{nil, nil}, // a failed round
 	} {
 		c.add(round.before, round.now)
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command beside runs hack/bench of this tree and of an earlier revision in turns, and says which cases have become
-// slower:
+// Command beside runs hack/bench of this tree and of an earlier revision alternately, and reports the cases that have
+// become slower:
 //
 //	go run ./hack/beside -rounds 10 REVISION
 //
@@ -9,8 +9,8 @@
 //	                      ├──────────► records ─┤
 //	this tree's bench ────┘ in turns            └─► the median of the rounds
 //
-// What the machine does meanwhile hits both, and the order of the two changes from round to round. It also hits what no
-// tree of roced's can change: the kernel's own sockets, and the bench's own AF_XDP. Their ratios are counted apart, and
-// say how much a ratio of roced's means. Nothing else should run on the machine; ten rounds of all parts take half an
-// hour. A case that only one of the trees has is left out.
+// Other load on the machine affects both trees, and their order changes from round to round. It also affects the cases
+// that are independent of roced: the kernel's sockets, and the bench's own AF_XDP. Their ratios are reported
+// separately, and show the noise of the ratios. Run it on an idle machine. Ten rounds of all parts take half an hour.
+// Cases that only one of the trees has are ignored.
 package main

@@ -19,10 +19,10 @@ import (
 
 func main() {
 	b := beside{}
-	flag.IntVar(&b.rounds, "rounds", 10, "measurements of each tree")
-	flag.StringVar(&b.only, "only", "", "only the parts of hack/bench that match")
-	flag.DurationVar(&b.duration, "duration", 100*time.Millisecond, "time of each throughput measurement")
-	flag.IntVar(&b.trips, "trips", 2000, "round trips of each latency measurement")
+	flag.IntVar(&b.rounds, "rounds", 10, "number of measurements of each tree")
+	flag.StringVar(&b.only, "only", "", "regular expression of the parts of hack/bench to run")
+	flag.DurationVar(&b.duration, "duration", 100*time.Millisecond, "duration of each throughput measurement")
+	flag.IntVar(&b.trips, "trips", 2000, "number of round trips in each latency measurement")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// beside is a comparison. Its folder has both benches and their results.
+// beside is a comparison. Its folder contains both benches and their results.
 type beside struct {
 	rounds, trips int
 	only          string
@@ -42,7 +42,7 @@ type beside struct {
 
 func (b *beside) run(ctx context.Context, revision string) (err error) {
 	if revision == "" {
-		return errors.New("give a revision to compare with, such as HEAD~5")
+		return errors.New("missing revision to compare with, such as HEAD~5")
 	}
 	if b.folder, err = os.MkdirTemp("", "roced-beside-"); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (b *beside) run(ctx context.Context, revision string) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil { // earlier measurements count
+		if err != nil { // keeps the earlier rounds
 			fmt.Fprintf(os.Stderr, "round %d: %v\n", round+1, err)
 		}
 		c.add(found["before"], found["now"])
@@ -80,7 +80,7 @@ func (b *beside) build(ctx context.Context, revision string) (err error) {
 		command(ctx, "", "go", "build", "-o", filepath.Join(b.folder, "now"), "./hack/bench"))
 }
 
-// round runs both, first the one that was last in the round before.
+// round runs both benches, in the reverse order of the previous round.
 func (b *beside) round(ctx context.Context, round int) (found map[string][]harness.Case, err error) {
 	order := []string{"before", "now"}
 	if round%2 == 1 {
@@ -97,7 +97,7 @@ func (b *beside) round(ctx context.Context, round int) (found map[string][]harne
 	return found, err
 }
 
-// command runs one, which is interrupted and not killed: benches remove their namespaces.
+// command runs a command, and interrupts it when ctx is done, so that benches can remove their namespaces.
 func command(ctx context.Context, folder, name string, args ...string) error {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = folder

@@ -6,7 +6,7 @@
 //	host (a namespace)            switch (a namespace)            peer (a virtual machine)
 //	┌────────────────┐    ┌─────────────────────────────┐    ┌──────────────────────┐
 //	│ roced on eth0  ──────── port1    br0    port2 ─────TAP── eth0, rxe0           │
-//	│ 10.98.0.1      │    │        snoops, asks         │    │ 10.98.0.2            │
+//	│ 10.98.0.1      │    │       snoops, queries       │    │ 10.98.0.2            │
 //	│ fd98::1        │    │  every case is captured     │    │ fd98::2              │
 //	└────────────────┘    └─────────────────────────────┘    └──────────────────────┘
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tools checks at once that this machine has all tools of a purpose, such as a make target:
+// Command tools checks that this machine has all tools for a purpose, such as a make target:
 //
 //	go run ./hack/tools package            nothing, or all missing tools and the command that installs them
 //	go run ./hack/tools -packages tests    the Debian packages

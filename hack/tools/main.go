@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	packages := flag.Bool("packages", false, "print the Debian packages of the purposes, and check nothing")
+	packages := flag.Bool("packages", false, "print the Debian packages of the purposes without checking")
 	flag.Parse()
 	needs, err := tools.Needs(flag.Args()...)
 	switch {
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// table returns the list in CONTRIBUTING.md.
+// table returns the list of CONTRIBUTING.md.
 func table() string {
 	var b strings.Builder
 	for _, p := range tools.Purposes {

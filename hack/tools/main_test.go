@@ -18,12 +18,12 @@ func TestContributingListsTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), table()) {
-		t.Errorf("CONTRIBUTING.md lists other tools; go run ./hack/tools prints its table:\n%s", table())
+		t.Errorf("the list of CONTRIBUTING.md is out of date; go run ./hack/tools prints it:\n%s", table())
 	}
 }
 
-// TestTargetsCheckTools: each make target that a purpose has the name of checks its tools first, or runs a command of
-// hack, which does.
+// TestTargetsCheckTools checks that each make target with the name of a purpose checks its tools first, or runs a
+// command of hack that does.
 func TestTargetsCheckTools(t *testing.T) {
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {

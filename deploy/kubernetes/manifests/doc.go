@@ -9,5 +9,5 @@
 //	overlays/dra               claims instead of the device plugin's resource
 //	components/networkpolicy   lets RoCEv2 through
 //	components/podmonitor      metrics, for the Prometheus operator
-//	example                    two pods that use what the DaemonSet has
+//	example                    two pods that use the DaemonSet's network
 package manifests
