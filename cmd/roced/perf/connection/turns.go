@@ -10,7 +10,7 @@ import (
 )
 
 // turns measures round trips. SENDs and WRITEs are exchanged one at a time: each side waits for the message or the
-// written byte of the other. A read or an atomic is a round trip by itself.
+// written byte of the other. A read or an atomic is a round trip.
 type turns struct {
 	*Pairs
 	q     *pair
