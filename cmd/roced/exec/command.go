@@ -46,12 +46,14 @@ kernel module or privileges are needed.
 The program uses the service of --socket or ROCED_SOCKET, otherwise the service at
 /run/roced/roced.sock, otherwise that of "roced run --loopback" of the same user. If none
 exists, the command starts a private service, which ends with the program: an in-memory
-network on which each process is a host with the lowest free address, from 10.88.0.1, and
-with a second address that is unique on this machine (GID index 0). Programs on a private
-network reach each other only below the same "roced exec", for example in a shell; if a
-program waits there alone, a line on standard error reports this. To share a network
-between commands, start "roced run --loopback" first. --network loopback always starts a
-private service, as do --hosts, --report, --capture and the impairment flags below.
+network on which localhost and the other addresses of this machine name the program that
+listens on the port. Each process is also a host with the lowest free address, from
+10.88.0.1, and with a second address that is unique on this machine (GID index 0).
+Programs on a private network reach each other only below the same "roced exec", for
+example in a shell; if a program waits there alone, a line on standard error reports this.
+To share a network between commands, start "roced run --loopback" first. --network loopback
+always starts a private service, as do --hosts, --report, --capture and the impairment flags
+below.
 --hosts adds devices with fixed addresses and no others; programs that open the same
 device share it.
 

@@ -33,13 +33,16 @@ type Config struct {
 // block.
 type Card interface {
 	Name() string
-	// Own checks an address to bind to: one of the card's, a loopback address, or the unspecified address.
+	// Own checks an address to bind to: one of the card's, a local address, or the unspecified address.
 	Own(netip.Addr) (netip.Addr, error)
-	// FindEnds returns the addresses of a message to a destination. It queries the host. Loopback addresses are
-	// returned unchanged.
+	// FindEnds returns the addresses of a message to a destination. It queries the host. Local addresses are returned
+	// unchanged.
 	FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error)
-	// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is a
-	// loopback address.
+	// Local reports whether an address names the card without being one of its addresses, as loopback addresses do.
+	// OneMachine reports whether local addresses also name the other cards with the same Ports.
+	Local(netip.Addr) bool
+	OneMachine() bool
+	// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is local.
 	LoopbackEnd(from, to netip.Addr) (netip.Addr, error)
 	// AHAttr describes the address handle of a path.
 	AHAttr(ends paths.Ends, class uint8) verbs.AHAttr

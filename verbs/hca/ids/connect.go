@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
@@ -31,11 +32,20 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 		if i.kind == verbs.QPTypeXRCRecv {
 			return fmt.Errorf("%w: connect an id for XRC_RECV: a target only listens; connect an id for XRC_SEND", verbs.ErrInvalid)
 		}
+		// A program may listen at a local destination now that did not when the address was resolved.
+		source, dest, err := s.manager.Ports.meet(s.manager.Card, i.space, i.source.Addr(), i.dest)
+		if err == nil && dest != i.dest {
+			i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
+			i.ends, err = endsOf(s.manager.Card, source, dest.Addr())
+		}
+		if err != nil {
+			return err
+		}
 		ask := i.ask
 		if i.connects() {
 			ask = i.connect
 		}
-		err := ask(&r.Param)
+		err = ask(&r.Param)
 		if err == nil {
 			i.state = idConnecting
 		}

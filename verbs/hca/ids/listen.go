@@ -45,8 +45,8 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 
 // listensAt returns the address for the connection manager's listener.
 func (i *ID) listensAt() netip.Addr {
-	address := i.source.Addr()
-	if address.IsUnspecified() && !i.afonly {
+	address, card := i.source.Addr(), i.session.manager.Card
+	if address.IsUnspecified() && !i.afonly || card.OneMachine() && card.Local(address) { // other cards use this card's address
 		return netip.Addr{}
 	}
 	return address.WithZone("")

@@ -34,6 +34,8 @@ type portKey struct {
 type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
+	card          Card
+	listens       bool
 	reuse, afonly bool
 	user          *quota.Quota // quota of its user; nil for a program in this process
 	whose         uint64       // the program's number of the id among the user's; 0: unknown
@@ -150,8 +152,60 @@ func (p *Ports) listen(b *binding) error {
 			return err
 		}
 	}
-	b.reuse = false
+	b.reuse, b.listens = false, true
 	return nil
+}
+
+// meet returns the addresses of a message of an id on a machine with several cards. A local destination is replaced by
+// the address of another card if a program listens there, and none does on the id's own card. A local source cannot be
+// the address of a message to another card, and is replaced by the own card's.
+func (p *Ports) meet(own Card, space wire.PortSpace, source netip.Addr, dest netip.AddrPort) (from netip.Addr, to netip.AddrPort, err error) {
+	if !own.OneMachine() {
+		return source, dest, nil
+	}
+	other := dest.Addr()
+	if own.Local(other) {
+		card := p.listener(space, dest, own)
+		if card == own {
+			return source, dest, nil
+		}
+		if other, err = card.LoopbackEnd(other, other); err != nil {
+			return source, dest, err
+		}
+	}
+	if own.Local(source) {
+		source, err = own.LoopbackEnd(source, source)
+	}
+	return source, netip.AddrPortFrom(other, dest.Port()), err
+}
+
+// listener returns the card of an id that listens where a local address leads: own's if one of its ids does, otherwise
+// another card's. If none listens, it returns own.
+func (p *Ports) listener(space wire.PortSpace, dest netip.AddrPort, own Card) Card {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := own
+	for _, b := range p.bound[portKey{space, dest.Port()}] {
+		if !b.listens || !b.serves(dest.Addr()) {
+			continue
+		}
+		if b.card == own {
+			return own
+		}
+		if found == own {
+			found = b.card
+		}
+	}
+	return found
+}
+
+// serves reports whether a local address leads to the binding: it is bound to all addresses or to a local one, of the
+// same IP version or of both.
+func (b *binding) serves(local netip.Addr) bool {
+	if b.address.IsUnspecified() {
+		return !b.afonly || b.address.Is4() == local.Is4()
+	}
+	return b.card.Local(b.address) && b.address.Is4() == local.Is4()
 }
 
 // setAFOnly sets whether the address is for its IP version only.

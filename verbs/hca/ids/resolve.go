@@ -94,6 +94,9 @@ func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*resolution,
 // find finds the path. It queries the host.
 func (r *resolution) find() (err error) {
 	s := r.id.session
+	if r.source, r.dest, err = s.manager.Ports.meet(s.manager.Card, r.id.space, r.source, r.dest); err != nil {
+		return err
+	}
 	source, dest, err := s.manager.Card.FindEnds(r.source, r.dest.Addr())
 	if err != nil {
 		return err
@@ -112,9 +115,9 @@ func (r *resolution) find() (err error) {
 	return err
 }
 
-// endsOf returns the GIDs of two addresses: for a loopback address, that of the card's address that represents it.
+// endsOf returns the GIDs of two addresses: for a local address, that of the card's address that represents it.
 func endsOf(card Card, from, to netip.Addr) (paths.Ends, error) {
-	if !from.IsLoopback() && !to.IsLoopback() {
+	if !card.Local(from) && !card.Local(to) {
 		return paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}, nil
 	}
 	own, err := card.LoopbackEnd(from, to)
@@ -234,7 +237,7 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 	if !i.afonlySet { // like the kernel's cma
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, card: s.manager.Card, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {

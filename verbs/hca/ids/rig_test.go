@@ -26,6 +26,8 @@ type around struct {
 
 func (a *around) Name() string                               { return "eth0" }
 func (a *around) Own(address netip.Addr) (netip.Addr, error) { return address, nil }
+func (a *around) Local(address netip.Addr) bool              { return address.IsLoopback() }
+func (a *around) OneMachine() bool                           { return false }
 func (a *around) GIDIndex(wire.GID) (int, error)             { return 0, nil }
 func (a *around) GUID() uint64                               { return 1 }
 func (a *around) ActiveMTU() wire.MTU                        { return wire.MTU1024 }

@@ -7,6 +7,7 @@ package memnet
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -159,8 +160,25 @@ func (h *Host) closePorts() (err error) {
 	return err
 }
 
-// Namespace implements network.Host: each host has its own port numbers.
-func (h *Host) Namespace() any { return h }
+// Namespace implements network.Host: each host has its own port numbers, except on one machine.
+func (h *Host) Namespace() any {
+	if h.network.machine {
+		return (*machine)(h.network)
+	}
+	return h
+}
+
+// machine is a network whose hosts stand for this machine. It implements network.Machine.
+type machine Network
+
+// Owns implements network.Machine.
+func (*machine) Owns(a netip.Addr) bool {
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addresses, func(of net.Addr) bool {
+		prefix, err := netip.ParsePrefix(of.String())
+		return err == nil && prefix.Addr() == a.WithZone("")
+	})
+}
 
 // Follow implements network.Host.
 func (h *Host) Follow(card network.Card) {

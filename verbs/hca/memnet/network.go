@@ -25,15 +25,21 @@ import (
 type Network struct {
 	frames *link.Network
 
-	mu     sync.Mutex
-	hosts  []*Host
-	made   uint32 // number of hosts added so far
-	closed bool
+	mu      sync.Mutex
+	hosts   []*Host
+	made    uint32 // number of hosts added so far
+	closed  bool
+	machine bool // see OneMachine
 }
 
 // New creates a network without hosts. The impairment of a frame depends only on the seed, on the two hosts, by the
 // order in which they were added, and on the frame's number among those between the two.
 func New(seed uint64) *Network { return &Network{frames: link.NewNetwork(seed)} }
+
+// OneMachine makes all hosts of the network stand for the machine on which it runs. They share their port numbers, and
+// a loopback address or another address of the machine names the program that listens on the port, whichever host it
+// is on; the program's own host comes first. It is called before the first AddHost.
+func (n *Network) OneMachine() { n.machine = true }
 
 // AddHost adds a host with these addresses. Closing its card (hca.New) removes it; without a card, Host.Close does. It
 // returns verbs.ErrInvalid for a name or an address that no host can have, ErrBusy for one in use on the network, and

@@ -36,6 +36,9 @@ type Counters struct{ Lost, Duplicated, Corrupted, Reordered, Overflowed uint64 
 // New creates a network without hosts.
 func New(uint64) *Network { return &Network{} }
 
+// OneMachine makes all hosts stand for one machine.
+func (*Network) OneMachine() {}
+
 // AddHost adds a host.
 func (*Network) AddHost(string, ...netip.Addr) (*Host, error) { return nil, errLinux }
 

@@ -85,6 +85,13 @@ type Steering interface {
 	RemoveGroup(netip.Addr) error
 }
 
+// Machine is implemented by a Namespace that is the machine on which this process runs: the addresses of the machine
+// name the programs on each of its cards.
+type Machine interface {
+	// Owns reports whether an address is the machine's. Loopback addresses need no question.
+	Owns(netip.Addr) bool
+}
+
 // Engine has the methods of the card's engine with which a network changes the link while packets move; see
 // datapath.Workers.
 type Engine interface {

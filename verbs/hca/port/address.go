@@ -16,7 +16,7 @@ import (
 )
 
 // FindEnds returns the addresses of a message to a destination: the source may be left to the host, and a destination
-// of 0.0.0.0 or :: is the source. Loopback addresses are returned unchanged; LoopbackEnd returns the addresses that
+// of 0.0.0.0 or :: is the source. Local addresses are returned unchanged; LoopbackEnd returns the addresses that
 // represent them. It uses no lock of the caller.
 func (p *Port) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
 	if from, to, err = p.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
@@ -55,7 +55,7 @@ func (p *Port) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err erro
 			return from, to, err
 		}
 	}
-	if to.IsLoopback() || from.IsLoopback() {
+	if p.Local(to) || p.Local(from) {
 		return p.checkLoopback(from, to)
 	}
 	zone := to.Zone()
@@ -76,7 +76,7 @@ func (p *Port) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err erro
 	return from, to, nil
 }
 
-// checkLoopback is checkEnds with a loopback address. The other address must be one too, or the card's.
+// checkLoopback is checkEnds with a local address. The other address must be one too, or the card's.
 func (p *Port) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error) {
 	switch {
 	case from.IsUnspecified() && from.Is4() == to.Is4():
@@ -89,17 +89,26 @@ func (p *Port) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error
 		return from, to, err
 	case from.Is4() != to.Is4():
 		return from, to, fmt.Errorf("%w: source %v and destination %v differ in their IP version", verbs.ErrInvalid, from, to)
-	case !to.IsLoopback() && !p.Has(wire.GIDFromAddr(to)):
+	case !p.Local(to) && !p.Has(wire.GIDFromAddr(to)):
 		return from, to, fmt.Errorf("%w: source %v does not leave the host, and destination %v is not of %s", verbs.ErrInvalid, from, to, p.Name())
 	}
 	return from, to, nil
 }
 
-// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is a loopback
-// address: the other one, or, if both are loopback addresses, the card's best of that IP version, or else of the other.
+// Local reports whether an address names the card without being one of its addresses: a loopback address, or an address
+// of the machine, if the card's host stands for it.
+func (p *Port) Local(a netip.Addr) bool {
+	return a.IsLoopback() || p.machine != nil && a.IsValid() && !a.IsUnspecified() && !p.Has(wire.GIDFromAddr(a)) && p.machine.Owns(a)
+}
+
+// OneMachine reports whether local addresses also name the other cards with the same port numbers.
+func (p *Port) OneMachine() bool { return p.machine != nil }
+
+// LoopbackEnd returns the card's address that both ends use for a message between addresses of which one is local: the
+// other one, or, if both are local, the card's best of that IP version, or else of the other.
 func (p *Port) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
 	for _, a := range []netip.Addr{from, to} {
-		if !a.IsLoopback() && !a.IsUnspecified() {
+		if !p.Local(a) && !a.IsUnspecified() {
 			return a.WithZone(""), nil
 		}
 	}
@@ -136,7 +145,7 @@ func (p *Port) bestSource(v4 bool) (netip.Addr, error) {
 	return best.Addr(), nil
 }
 
-// Own checks an address to bind to: one of the card's, a loopback address, or the unspecified address.
+// Own checks an address to bind to: one of the card's, a local address, or the unspecified address.
 func (p *Port) Own(a netip.Addr) (netip.Addr, error) {
 	a = a.Unmap()
 	zone := a.Zone()
@@ -145,7 +154,7 @@ func (p *Port) Own(a netip.Addr) (netip.Addr, error) {
 		return a, fmt.Errorf("%w: no address; use 0.0.0.0 or :: for all", verbs.ErrInvalid)
 	case a.IsUnspecified():
 		return a, nil
-	case a.IsLoopback():
+	case p.Local(a):
 		_, err := p.LoopbackEnd(a, a)
 		return a.WithZone(""), err
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":

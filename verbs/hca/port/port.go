@@ -20,10 +20,11 @@ import (
 // Port is the port of a card. Its state is a value that each query of the host replaces, so reading it needs no lock.
 // Package ids uses it as a part of ids.Card.
 type Port struct {
-	host  network.Host
-	VLAN  uint16                 // the tag of the card's frames; 0 for none
-	name  atomic.Pointer[string] // of the interface, as of the last query
-	state atomic.Pointer[State]
+	host    network.Host
+	machine network.Machine        // the host's namespace, if it is the machine; else nil
+	VLAN    uint16                 // the tag of the card's frames; 0 for none
+	name    atomic.Pointer[string] // of the interface, as of the last query
+	state   atomic.Pointer[State]
 
 	Asking sync.Mutex // held from a query of the host until its result is applied
 }
@@ -39,6 +40,7 @@ type State struct {
 // New returns the port of a host, down and without addresses.
 func New(on network.Host, mtu wire.MTU) *Port {
 	p, name := &Port{host: on, VLAN: on.VLAN()}, on.Name()
+	p.machine, _ = on.Namespace().(network.Machine)
 	p.name.Store(&name)
 	p.state.Store(&State{GIDs: NewGIDTable(), asked: mtu})
 	return p

@@ -33,6 +33,7 @@ type Network struct {
 // New creates the network with the named hosts.
 func New(o Options, log *slog.Logger) (*Network, error) {
 	n := &Network{memory: memnet.New(o.Seed), log: log, marks: o.Impairment.Mark > 0, closing: make(chan struct{}), hosts: map[string]*memnet.Host{}}
+	n.memory.OneMachine()
 	if err := n.fill(o, log); err != nil {
 		return nil, errors.Join(err, n.close())
 	}

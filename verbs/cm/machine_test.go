@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cm_test
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"golang.org/x/sys/unix"
+)
+
+// newMachine returns the channels of two programs, each on a host of its own, on an in-memory network that stands for
+// this machine.
+func newMachine(t *testing.T) (server, client *cm.EventChannel) {
+	t.Helper()
+	n := newNetwork(t)
+	n.OneMachine()
+	return newChannel(t, device(t, n, "a", "10.88.0.1", "fd88::1")), newChannel(t, device(t, n, "b", "10.88.0.2", "fd88::2"))
+}
+
+// listening returns an id that listens at an address.
+func listening(t *testing.T, c *cm.EventChannel, address string) *cm.ID {
+	t.Helper()
+	id := newID(t, c)
+	check(t, id.Bind(addr(address)))
+	check(t, id.Listen(0))
+	return id
+}
+
+// resolveTo returns an id with a path to an address.
+func resolveTo(t *testing.T, c *cm.EventChannel, address string) *cm.ID {
+	t.Helper()
+	id := newID(t, c)
+	check(t, id.ResolveAddr(netip.AddrPort{}, addr(address), waittest.Limit))
+	expect(t, c, cm.EventAddrResolved)
+	check(t, id.ResolveRoute())
+	expect(t, c, cm.EventRouteResolved)
+	return id
+}
+
+// meets connects an id, and checks that the server gets the request, that its answer arrives, and that both know an
+// address at which they reach each other.
+func meets(t *testing.T, server, client *cm.EventChannel, id *cm.ID) {
+	t.Helper()
+	check(t, id.Connect(nil))
+	asked := expect(t, server, cm.EventConnectRequest)
+	check(t, asked.ID.Accept(&cm.ConnParam{QPN: 17}))
+	if answer := expect(t, client, cm.EventEstablished); answer.QPN != 17 {
+		t.Errorf("%+v", answer)
+	}
+	own, err := id.LocalAddr()
+	check(t, err)
+	if peer, err := asked.ID.PeerAddr(); err != nil || peer != own {
+		t.Errorf("the server knows its client as %v, %v; the client is %v", peer, err, own)
+	}
+	check(t, asked.ID.Close())
+}
+
+// ownAddress returns an address of this machine of an IP version, or else a loopback address.
+func ownAddress(t *testing.T, v4 bool) netip.Addr {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	check(t, err)
+	for _, one := range all {
+		if a := netip.MustParsePrefix(one.String()).Addr(); a.Is4() == v4 && a.IsGlobalUnicast() {
+			return a
+		}
+	}
+	return map[bool]netip.Addr{true: netip.MustParseAddr("127.0.0.1"), false: netip.IPv6Loopback()}[v4]
+}
+
+// Programs of one machine meet by its addresses, loopback addresses included, as programs on a host with an RDMA
+// device do.
+func TestProgramsMeetByLocalhost(t *testing.T) {
+	own4, own6 := fmt.Sprintf("%v:1", ownAddress(t, true)), fmt.Sprintf("[%v]:1", ownAddress(t, false))
+	for _, row := range []struct{ at, to string }{
+		{"0.0.0.0:1", "127.0.0.1:1"}, {"127.0.0.1:1", "127.0.0.1:1"}, {"[::]:1", "[::1]:1"}, {"[::]:1", "127.0.0.1:1"}, {"[::1]:1", "[::1]:1"},
+		{"0.0.0.0:1", own4}, {own4, own4}, {own4, "127.0.0.1:1"}, {"127.0.0.1:1", own4}, {"[::]:1", own6}, {own6, own6},
+		{"127.0.0.1:1", "10.88.0.1:1"}, {own6, "[fd88::1]:1"}, {"10.88.0.1:1", "10.88.0.1:1"},
+	} {
+		t.Run(row.at+" "+row.to, func(t *testing.T) {
+			server, client := newMachine(t)
+			listening(t, server, row.at)
+			meets(t, server, client, resolveTo(t, client, row.to))
+		})
+	}
+}
+
+// A program that listens only after its address was resolved is reached too. The program's own host comes first.
+func TestProgramsMeetLate(t *testing.T) {
+	server, client := newMachine(t)
+	id := resolveTo(t, client, "127.0.0.1:1")
+	listening(t, server, "127.0.0.1:1")
+	meets(t, server, client, id)
+
+	id = resolveTo(t, client, "127.0.0.1:2")
+	listening(t, client, "10.88.0.2:2") // which a loopback address does not name
+	check(t, id.Connect(nil))
+	if answer := expect(t, client, cm.EventUnreachable); answer.Status == 0 {
+		t.Errorf("%+v", answer)
+	}
+	server, client = newMachine(t)
+	listening(t, server, "10.88.0.1:3")
+	listening(t, client, "127.0.0.1:3")
+	meets(t, client, client, resolveTo(t, client, "127.0.0.1:3"))
+}
+
+// Programs of one machine share its ports. Without OneMachine each host is a machine.
+func TestPortsOfAMachine(t *testing.T) {
+	server, client := newMachine(t)
+	listening(t, server, "127.0.0.1:1")
+	refused(t, newID(t, client).Bind(addr("127.0.0.1:1")), unix.EADDRINUSE)
+	refused(t, newID(t, client).Bind(addr("0.0.0.0:1")), unix.EADDRNOTAVAIL)
+	listening(t, client, "10.88.0.2:1")
+
+	n := newNetwork(t)
+	a, b := newChannel(t, device(t, n, "a", "10.0.0.1")), newChannel(t, device(t, n, "b", "10.0.0.2"))
+	listening(t, a, "0.0.0.0:1")
+	id := resolveTo(t, b, "127.0.0.1:1")
+	check(t, id.Connect(nil))
+	if answer := expect(t, b, cm.EventUnreachable); answer.Status == 0 {
+		t.Errorf("%+v", answer)
+	}
+	listening(t, b, "0.0.0.0:1")
+	if own := ownAddress(t, true); !own.IsLoopback() {
+		refused(t, newID(t, b).Bind(netip.AddrPortFrom(own, 1)), verbs.ErrAddrNotAvail)
+	}
+}
