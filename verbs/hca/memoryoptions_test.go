@@ -14,7 +14,7 @@ func TestMTUsThatAHostRefuses(t *testing.T) {
 	_, hosts, stations := newHosts(t, 1, 0)
 	before := stations[0].port()
 	for _, bytes := range []int{-1, 0, 67} {
-		refused(t, hosts[0].SetMTU(bytes), verbs.ErrInvalid, "68 or more")
+		refused(t, hosts[0].SetMTU(bytes), verbs.ErrInvalid, "at least 68")
 	}
 	if stations[0].port() != before {
 		t.Errorf("%+v, was %+v", stations[0].port(), before)
