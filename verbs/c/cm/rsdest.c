@@ -195,12 +195,26 @@ static void send_held(struct rsocket *s, struct ds_dest *d, struct ds_message *m
 	ds_dest_send(s, d, &iov, 1, m->length);
 }
 
+/* found records the address of the socket's peer. */
+static void found(struct rsocket *s, const struct ds_dest *d)
+{
+	struct cm_id *id = cm_id_of(d->id);
+
+	if (!s->datagram->connected || !ds_same(&d->name, &s->datagram->peer))
+		return;
+	pthread_mutex_lock(&id->lock);
+	cm_refresh(id);
+	pthread_mutex_unlock(&id->lock);
+	memcpy(&s->datagram->at, &d->id->route.addr.dst_storage, sizeof(s->datagram->at));
+}
+
 /* open_way selects the path of messages: the queue pair if the peer's is known, else UDP. */
 static int open_way(struct rsocket *s, struct ds_dest *d, struct ibv_ah_attr *attr)
 {
 	d->ah = ibv_create_ah(d->id->pd, attr);
 	if (!d->ah)
 		return errno;
+	found(s, d);
 	rdma_destroy_id(d->id);
 	d->id = NULL;
 	d->step = DS_OPEN;

@@ -235,7 +235,7 @@ int ds_connect(struct rsocket *s, const struct sockaddr *addr, socklen_t len)
 		error = ds_open(s, NULL, 0);
 	if (error)
 		return error;
-	s->datagram->peer = peer;
+	s->datagram->peer = s->datagram->at = peer;
 	s->datagram->connected = true;
 	s->error = 0;
 	return 0;

@@ -110,7 +110,8 @@ struct ds {
 	int family;
 	int udp;                      /* -1: no device is on the host's network */
 	bool bound, connected;
-	union ds_name peer;
+	union ds_name peer;           /* as the program has connected it */
+	union ds_name at;             /* its address, if peer is one of this machine: messages come from there */
 	struct ds_queue *queues;
 	struct ds_dest *dests[DS_BUCKETS];
 	int learning;                 /* destinations that are learnt, and not open */

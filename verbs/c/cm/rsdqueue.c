@@ -213,7 +213,7 @@ bool ds_wants(const struct rsocket *s, const union ds_name *from)
 {
 	const struct ds *d = s->datagram;
 
-	return s->readable && from->sa.sa_family == d->family && (!d->connected || ds_same(from, &d->peer));
+	return s->readable && from->sa.sa_family == d->family && (!d->connected || ds_same(from, &d->peer) || ds_same(from, &d->at));
 }
 
 /* ds_arrived queues a message for the program, if it accepts those of its sender. */
