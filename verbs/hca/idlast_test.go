@@ -14,7 +14,7 @@ import (
 // TestLastWordsReachAnUnknownNeighbour: a REJ or a DREQ before an orderly close reaches the peer, even if the peer's
 // neighbour entry no longer exists. Otherwise the peer would wait for more than a minute.
 func TestLastWordsReachAnUnknownNeighbour(t *testing.T) {
-	hosts := labtest.Pair(t) // not in parallel: Close waits a second for the neighbour's response
+	hosts := labtest.Pair(t) // not in parallel: Close waits up to closeTimeout for the neighbour's response
 	for range 5 {
 		for _, connected := range []bool{false, true} {
 			a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))

@@ -17,8 +17,9 @@ import (
 
 // The end of cards and sessions. Both may fail first (failure.go); their state is in life.go.
 
-// closeTimeout is the maximum time for which Close waits for posted requests to be sent.
-const closeTimeout = time.Second
+// closeTimeout is the maximum time for which Close waits for posted requests to be sent. The kernel repeats a query of a
+// neighbour after a second (arp(7), retrans_time_ms).
+const closeTimeout = 1500 * time.Millisecond
 
 // Close stops the card and frees all resources of it and its sessions. Posted requests are sent first, for up to a
 // second; Close does not wait for those that cannot be sent (the link is down, the queue pair is in SQD). From then on
