@@ -109,9 +109,9 @@ func (d *demo) printRetransmissions(changed []card.Counter) error {
 		return fmt.Errorf("a message sent before its receive was posted was not retransmitted: %d RNR NAKs", count("rnr_naks"))
 	}
 	_, err := fmt.Fprintf(d.out, "\n%s packets sent, %s of them retransmitted: %s after a timeout, %s because of a gap, and one message whose\n"+
-		"receive was not posted yet, on purpose: %s RNR NAKs with a delay of %v.\n",
+		"receive was not posted yet, on purpose: %s with a delay of %v.\n",
 		cli.Grouped(count("sent")), cli.Grouped(count("retransmits")), cli.Grouped(count("timeouts")), cli.Grouped(count("sequence_naks")),
-		cli.Several(count("rnr_naks"), "time"), verbs.RNRTimerDuration(verbs.RNRTimerCode(rnrTimer)))
+		cli.Several(count("rnr_naks"), "RNR NAK"), verbs.RNRTimerDuration(verbs.RNRTimerCode(rnrTimer)))
 	return err
 }
 
