@@ -28,10 +28,11 @@ type Impairment struct {
 	Loss, Duplication, Corruption, Reordering float64
 	Delay, Jitter                             time.Duration
 	Rate                                      uint64
+	Mark                                      time.Duration
 }
 
 // Counters counts a Network's impaired frames.
-type Counters struct{ Lost, Duplicated, Corrupted, Reordered, Overflowed uint64 }
+type Counters struct{ Lost, Duplicated, Corrupted, Reordered, Overflowed, Marked uint64 }
 
 // New creates a network without hosts.
 func New(uint64) *Network { return &Network{} }

@@ -11,7 +11,7 @@ const (
 	counterLabel   = "counter"   // counter of that place
 	reasonLabel    = "reason"    // counter of that place, for lost packets
 	directionLabel = "direction" // sent, received or delivered
-	kindLabel      = "kind"      // of objects: pd, mr, cq, qp, ah, srq, channel, membership, attachment
+	kindLabel      = "kind"      // of objects: pd, mr, cq, qp, ah, srq, xrcd, channel, id, event_channel, membership, attachment
 	versionLabel   = "version"   // of the service
 )
 
