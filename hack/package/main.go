@@ -91,7 +91,7 @@ func (r *release) build(arches, formats []string) (err error) {
 func requirements(arches []string) error {
 	for _, arch := range arches {
 		if glibc, _ := tools.Compilers(runtime.GOARCH, arch); glibc == "" {
-			return fmt.Errorf("C libraries can be built for amd64 and arm64, not for %q", arch)
+			return fmt.Errorf("the C libraries can be built for amd64 and arm64, not for %q", arch)
 		}
 	}
 	if err := tools.Missing(tools.ForPackage(runtime.GOARCH, arches...)...); err != nil {

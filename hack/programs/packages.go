@@ -123,7 +123,7 @@ func (a *archive) update(ctx context.Context) error {
 func mirror(ctx context.Context) (string, error) {
 	sites, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(LABEL)").Output()
 	if err != nil {
-		return "", fmt.Errorf("Debian mirror of this machine: %w", err)
+		return "", fmt.Errorf("query the Debian mirror of this machine: %w", err)
 	}
 	for line := range strings.Lines(string(sites)) {
 		if site, label, _ := strings.Cut(strings.TrimSpace(line), "|"); label == "Debian" {
