@@ -231,8 +231,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestEveryLength truncates a valid frame to each length. The kernel does not run frames that are shorter than an
-// Ethernet header.
+// TestEveryLength truncates a valid frame to each length. The kernel does not run the program on frames that
+// are shorter than an Ethernet header.
 func TestEveryLength(t *testing.T) {
 	h := newHost(t, untagged())
 	vlan := newHost(t, inVLAN100())

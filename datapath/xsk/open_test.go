@@ -119,7 +119,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestOpenErrorUnmaps fails often enough to detect a UMEM that stays mapped.
+// TestOpenErrorUnmaps calls Open, which fails, often enough to detect a UMEM that stays mapped.
 func TestOpenErrorUnmaps(t *testing.T) {
 	hosts := labtest.Pair(t)
 	const rounds, frames = 20, 1 << 14 // 32 MiB each

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that the program shares with other processes (MAP_SHARED) cannot move into the process file: the others would
- * continue to use the old pages. The service maps its own file instead, if that is in memory (a memfd, or in /dev/shm)
+ * continue to use the old pages. The service maps the file of such memory instead, if it is a memfd or in /dev/shm,
  * and this process can open a descriptor of it.
  *
  * Nothing moves here and all threads run, so mappings are read with the C library, including their names, which
@@ -47,8 +47,8 @@ static bool read_line(FILE *maps, struct line *l)
 }
 
 /*
- * find_line finds the mapping at addr, if it and those behind it show length bytes of one file in a row. ENOTSUP: they do
- * not; EFAULT: write is set, and one of them is read-only. An inode may be 0: the first SysV segment's is.
+ * find_line finds the mapping at addr, if it and the following ones map length contiguous bytes of one file. ENOTSUP:
+ * they do not; EFAULT: write is set, and one of them is read-only. Inode 0 is valid: the first SysV segment has it.
  */
 static int find_line(uintptr_t addr, size_t length, bool write, struct line *first)
 {
@@ -91,7 +91,7 @@ static bool is_file(int fd, const struct line *l)
 	return fcntl(fd, F_GET_SEALS) >= 0 && flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDWR && is_it(fd, l);
 }
 
-/* The file as the program has it open, in a descriptor of our own; -1 if it has not. */
+/* own_descriptor returns a duplicate of a descriptor by which the program has the file open, or -1. */
 static int own_descriptor(const struct line *l)
 {
 	DIR *all = opendir("/proc/self/fd");
@@ -101,7 +101,7 @@ static int own_descriptor(const struct line *l)
 		if (e->d_name[0] == '.' || !is_file(atoi(e->d_name), l))
 			continue;
 		found = fcntl(atoi(e->d_name), F_DUPFD_CLOEXEC, 0);
-		if (found >= 0 && !is_file(found, l)) { /* the program has closed it, and has something else there */
+		if (found >= 0 && !is_file(found, l)) { /* the program has closed it, and the number now refers to another file */
 			close(found);
 			found = -1;
 		}
@@ -140,7 +140,7 @@ static int find_file(const struct line *l)
 
 	if (fd < 0 && !segment)
 		fd = open_file(l->name, l);
-	if (fd < 0) { /* root may */
+	if (fd < 0) { /* root may use map_files */
 		snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", l->start, l->end);
 		fd = open_file(path, l);
 	}

@@ -34,7 +34,7 @@ type DomainOptions struct {
 	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each connection has
 	// its own.
 	RecvDepth int
-	// MaxMessage is their length in bytes (default 4096).
+	// MaxMessage is the length of the shared receive buffers in bytes (default 4096).
 	MaxMessage int
 }
 

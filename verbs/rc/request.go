@@ -12,7 +12,7 @@ import (
 // Request is a request of Post or Do. Its data is in a region of this end, and is not copied: it must not be changed
 // until the request has completed.
 type Request struct {
-	// Opcode is verbs.WRSend, WRRDMAWrite, both also WithImm, WRRDMARead, WRAtomicFetchAndAdd or
+	// Opcode is verbs.WRSend, WRSendWithImm, WRRDMAWrite, WRRDMAWriteWithImm, WRRDMARead, WRAtomicFetchAndAdd or
 	// WRAtomicCmpAndSwp.
 	Opcode verbs.Opcode
 	// Region, Offset and Length are the source of a send or write, the destination of a read, and the destination of an

@@ -49,7 +49,7 @@ func (c *connections) size() (int, error) {
 	return perftestBandwidthSize, nil
 }
 
-// prepare creates all queue pairs with the first.
+// prepare returns the keys of the next queue pair. The first call creates all queue pairs.
 func (c *connections) prepare(peer *perftest.Keys) (own perftest.Keys, err error) {
 	if c.pairs == nil {
 		if err := c.open(peer); err != nil {

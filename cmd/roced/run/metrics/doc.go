@@ -7,6 +7,7 @@
 //	limit.go      limits connections and host names
 //	server.go     HTTP server, on systemd's sockets and one of its own
 //
-// docs/METRICS.md documents the metrics; tests compare it and the dashboard with names.go. Labels are devices
-// and counter names, both of which are few; never users, programs, queue pairs, groups or addresses.
+// docs/METRICS.md documents the metrics; tests compare it and the dashboard with names.go. Label values
+// are few: devices, places, counters, reasons, directions, kinds and the version; never users, programs, queue pairs,
+// groups or addresses.
 package metrics

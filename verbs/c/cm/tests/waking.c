@@ -50,7 +50,7 @@ static void beside_poll(void)
 	CHECK(rclose(p.near) == 0 && rclose(p.far) == 0);
 }
 
-/* beside_receive: of two bytes one is received, and a thread that sleeps in rpoll is notified of the other. */
+/* beside_receive: two bytes arrive; a thread receives the first, and one that sleeps in rpoll is woken for the second. */
 static void beside_receive(void)
 {
 	struct pair p = pair();
@@ -113,13 +113,13 @@ static int make_connect(int port)
 	int s = rsocket(AF_INET, SOCK_STREAM, 0), n = rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), error = errno;
 
 	CHECK(n < 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
-	REFUSED(rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), EALREADY); /* it goes on */
+	REFUSED(rconnect(s, self((uint16_t)port), sizeof(struct sockaddr_in)), EALREADY); /* the first attempt is still in progress */
 	CHECK(rclose(s) == 0);
 	errno = error;
 	return n;
 }
 
-/* make_send sends more than anybody has room for; how many bytes, in thousands. */
+/* make_send sends more bytes than the buffers hold. It returns the number of bytes sent, in thousands. */
 static int make_send(int s)
 {
 	static char bytes[1 << 20];
@@ -128,7 +128,7 @@ static int make_send(int s)
 	return n < 0 ? -1 : (int)(n / 1000);
 }
 
-/* interrupted: a signal ends each call that waits, also beside another; of one that has sent some it does not undo that. */
+/* interrupted: a signal ends each waiting call, even if another thread waits too; a partial send returns its count. */
 static void interrupted(void)
 {
 	struct pair p = pair();
@@ -160,7 +160,7 @@ static void interrupted(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* closed: rpoll ends when a socket goes. A stream's end may come before that. */
+/* closed: rpoll returns when a socket is closed. On a stream it may report the end of the stream first. */
 static void closed(void)
 {
 	struct pair p = pair();
@@ -180,7 +180,7 @@ static void closed(void)
 	CHECK(rclose(p.far) == 0);
 }
 
-/* cancelled: a thread that ends in a call leaves nothing of it behind. */
+/* cancelled: a thread that is cancelled in a call leaks nothing. */
 __attribute__((unused)) static void cancelled(void)
 {
 	static int (*const calls[])(int) = { make_receive, make_poll, make_select, make_send };
@@ -205,7 +205,7 @@ __attribute__((unused)) static void cancelled(void)
 	CHECK(lowest_free() == before);
 }
 
-/* pooled: of threads that accept some are cancelled; the others wait on, and get the requests. */
+/* pooled: some of the threads that wait in raccept are cancelled; the others keep waiting, and get the requests. */
 __attribute__((unused)) static void pooled(void)
 {
 	struct call accepting[4], poll;
@@ -225,7 +225,7 @@ __attribute__((unused)) static void pooled(void)
 	CHECK(pthread_join(poll.thread, NULL) == 0);
 }
 
-/* stop stops the service for a moment, whatever becomes of the test. */
+/* stop stops the service for a moment. A child process continues it, even if the test fails. */
 static pid_t stop(int service)
 {
 	pid_t child;
@@ -272,7 +272,7 @@ int main(int argc, char **argv)
 	closed();
 #ifndef __SANITIZE_ADDRESS__ /* ASan does not see that a cancelled thread has left the frames that it slept in */
 	cancelled();
-#ifndef __SANITIZE_THREAD__ /* and TSan not the locks that it takes at its end */
+#ifndef __SANITIZE_THREAD__ /* and TSan does not see the locks that a cancelled thread takes while it ends */
 	pooled();
 #endif
 #endif
