@@ -110,6 +110,20 @@ func TestProgramsMeetLate(t *testing.T) {
 	meets(t, client, client, resolveTo(t, client, "127.0.0.1:3"))
 }
 
+// An address of a host is that host's, even if an interface of the machine has it too.
+func TestHostHasTheMachinesAddress(t *testing.T) {
+	own := ownAddress(t, true)
+	if own.IsLoopback() {
+		return // no host can have it
+	}
+	n := newNetwork(t)
+	n.OneMachine()
+	at := netip.AddrPortFrom(own, 1).String()
+	server, client := newChannel(t, device(t, n, "a", own.String())), newChannel(t, device(t, n, "b", "10.88.0.2"))
+	listening(t, server, at)
+	meets(t, server, client, resolveTo(t, client, at))
+}
+
 // Programs of one machine share its ports. Without OneMachine each host is a machine.
 func TestPortsOfAMachine(t *testing.T) {
 	server, client := newMachine(t)

@@ -171,8 +171,12 @@ func (h *Host) Namespace() any {
 // machine is a network whose hosts stand for this machine. It implements network.Machine.
 type machine Network
 
-// Owns implements network.Machine.
-func (*machine) Owns(a netip.Addr) bool {
+// Owns implements network.Machine. An address that a host of the network has is that host's, even if an interface of the
+// machine has it too (Podman's bridge is 10.88.0.1).
+func (m *machine) Owns(a netip.Addr) bool {
+	if _, host := (*Network)(m).find(a); host {
+		return false
+	}
 	addresses, err := net.InterfaceAddrs()
 	return err == nil && slices.ContainsFunc(addresses, func(of net.Addr) bool {
 		prefix, err := netip.ParsePrefix(of.String())
