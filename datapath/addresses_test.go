@@ -18,7 +18,7 @@ func toHostGroup(payload []byte) []byte {
 	return datagramFrom(wire.Path{Source: gidOf("fd00::2"), Dest: hostGroup}, d, payload)
 }
 
-// inIPv6 returns a packet with an IPv6 header, whatever the addresses in it.
+// inIPv6 returns a packet with an IPv6 header and any addresses, including IPv4-mapped ones.
 func inIPv6(source, dest string, payload []byte) []byte {
 	frame := datagramFrom(wire.Path{Source: gidOf("fd00::2"), Dest: ownGID6}, defaultDatagram(), payload)
 	from, to := netip.MustParseAddr(source).As16(), netip.MustParseAddr(dest).As16()
@@ -27,7 +27,7 @@ func inIPv6(source, dest string, payload []byte) []byte {
 	return wiretest.Reseal6(frame)
 }
 
-// Unusual source addresses that are none of the above are delivered.
+// Packets with unusual but valid source addresses are delivered.
 func TestUnusualSources(t *testing.T) {
 	for _, source := range []string{"0.0.0.1", "126.255.255.255", "128.0.0.0", "240.0.0.1", "255.255.255.254", "10.0.1.255"} {
 		r := newRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestAnswersAcknowledge: the response to a READ or an atomic is its acknowledgement, even if the peer requests one, as
-// Soft-RoCE does for each. A WRITE has only an acknowledgement.
+// TestAnswersAcknowledge: the response to a READ or an atomic is also its acknowledgement: no separate one is sent even
+// if the peer requests it, as Soft-RoCE does for each request. A WRITE is answered by an acknowledgement.
 func TestAnswersAcknowledge(t *testing.T) {
 	v := newVictim(t, wire.ServiceRC)
 	want := uint64(0)

@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// BenchmarkConnection sends messages over a connection between two engines on an in-memory network. It measures
-// requester and responder, including the engines.
+// BenchmarkConnection sends messages over a connection between two engines on an in-memory network. It measures the
+// requester, the responder and the engines.
 func BenchmarkConnection(b *testing.B) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead} {

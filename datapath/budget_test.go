@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// sender is another queue pair of a rig, with queues of a number of requests, whose CQ has room for all of them.
+// sender is an additional queue pair of a rig. Its CQ has room for the completions of all requests in its queues.
 type sender struct {
 	qp   *QP
 	send *ring.SendProducer
@@ -62,8 +62,8 @@ func (r *rig) round() bool {
 	return r.engine.runRound()
 }
 
-// However many queue pairs have full send queues, a round receives frames and sends no more than its budget; the queue
-// pairs take turns.
+// A round with many full send queues also receives frames, and sends no more than its budget; the queue pairs take
+// turns.
 func TestRoundsAreBounded(t *testing.T) {
 	const senders, depth = 100, 256
 	r := newRig(t)
@@ -98,7 +98,8 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// Flushing is bounded too, in order, and ends without further calls; a change that begins it returns soon.
+// Flushing is limited per round, keeps the order, and continues to the end without further calls. A change that begins
+// it returns after changeBudget requests.
 func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
@@ -167,8 +168,8 @@ func (r *rig) fullGroup(mgid wire.GID, members, messages int) (qps []*QP, sender
 
 var bigGroup = wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 9, 14: 9, 15: 9}
 
-// A frame to a group with many members is delivered in several rounds, to each member once, and its memory is kept
-// until then. The same applies to a group message from this device. A round sends meanwhile.
+// A frame to a group with many members is delivered in several rounds, once to each member, and its memory is kept
+// until the end. The same applies to a group message from this device. The rounds also send meanwhile.
 func TestFanOutIsBounded(t *testing.T) {
 	const members, messages = 3*receiveBudget + 7, 3
 	for _, loop := range []bool{false, true} {
@@ -221,7 +222,7 @@ func TestFanOutIsBounded(t *testing.T) {
 	}
 }
 
-// Wherever the budget ends, at the last member or next to it, each member gets its copy.
+// Each member gets its copy when the budget ends at, before or after the last member.
 func TestFanOutEndsNearTheBudget(t *testing.T) {
 	for members := receiveBudget - 3; members <= receiveBudget+3; members++ {
 		r := newRig(t)
@@ -300,7 +301,8 @@ func TestFanOutKeepsItsPacket(t *testing.T) {
 	}
 }
 
-// The same for a packet that this card sends, whose frame is reused for the next packet.
+// A later round also continues with the same packet if this card has sent it, although its frame is reused for the next
+// packet.
 func TestFanOutKeepsItsOwnPacket(t *testing.T) {
 	const members = 2 * sendBudget
 	r := newRig(t)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newCalled returns a station whose worker is alone, and the eventfd of its calls.
+// newCalled returns a station whose rounds are run only by its worker (Config.Alone), and the eventfd of its calls.
 func newCalled(t *testing.T) (r *rig, calls int) {
 	t.Helper()
 	left, _ := newWire(t)
@@ -38,7 +38,7 @@ func call(t *testing.T, calls int) {
 	}
 }
 
-// postAndCall posts a request, and calls as a program in another process does.
+// postAndCall posts a request and writes to the eventfd, as a program in another process does.
 func (r *rig) postAndCall(t *testing.T, calls int) {
 	t.Helper()
 	s := ring.Send{Opcode: ib.WRSend, Flags: ib.SendSignaled, RemoteQPN: testQP, RemoteQKey: testQKey}
@@ -68,7 +68,7 @@ func TestCallsAreHeard(t *testing.T) {
 	wait(t, "the completion", func() bool { return len(r.completions()) == 1 })
 }
 
-// After EndCalls the descriptor belongs to its owner again, and has never been read.
+// The worker does not watch the eventfd after EndCalls, and never reads it.
 func TestCallsEnd(t *testing.T) {
 	r, calls := newCalled(t)
 	wait(t, "sleep of the worker", r.doorbell.Asleep)

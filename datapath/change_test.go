@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plug is a link whose other end changes while the engine runs, as sockets do. Between two ports it has none: no frames
-// arrive, and none can be reserved.
+// plug is a link whose port is replaced while the engine runs, as the sockets of an interface are. After the old port
+// is removed and before the new one is added, no frames arrive and none can be reserved.
 type plug struct {
 	link.Link
 	mu     sync.Mutex // the worker calls SetAsleep without the lease
@@ -103,7 +103,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 	return network, a, b, at
 }
 
-// unplug removes the port when it is empty, and closes it.
+// unplug waits until the port has no frames, removes it and closes it.
 func (r *rig) unplug(at *plug) {
 	r.Helper()
 	was := at.Link
@@ -143,7 +143,7 @@ func TestSleepersFollowTheLink(t *testing.T) {
 	}
 }
 
-// Requests posted while there is no link wait in their queue pair, and are sent when there is one.
+// Requests posted while there is no port stay in their queue pair, and are sent when a port is added.
 func TestRequestsWaitForTheLink(t *testing.T) {
 	network, a, b, at := newPlugs(t)
 	a.engine.Do(func() { a.engine.tables.setAddresses([]wire.GID{peerGID}) })

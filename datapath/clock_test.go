@@ -4,8 +4,8 @@ package datapath
 
 import "testing"
 
-// The clocks of two cards agree with the kernel's, and so with each other. The precision of a reading depends on the
-// machine; it is between two readings of the kernel's clock.
+// The clocks of two cards agree with the kernel's clock, and therefore with each other. A reading must be between two
+// readings of the kernel's clock, so the precision of the check depends on the machine.
 func TestClocksAgree(t *testing.T) {
 	for range 100 {
 		one, other := newClock(), newClock()

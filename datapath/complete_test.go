@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// However many completions a burst has, its CQ is published once.
+// All completions of a burst are published to their CQ at once.
 func TestPublishedOnceABurst(t *testing.T) {
 	r := newRig(t)
 	for i := range uint64(3) {
@@ -26,8 +26,8 @@ func TestPublishedOnceABurst(t *testing.T) {
 	}
 }
 
-// TestOverrunIsReportedLast checks that a CQ is marked as overrun only when its completions are published: a program that finds
-// it marked and empty has read them all.
+// TestOverrunIsReportedLast checks that a CQ is marked as overrun only after its completions are published: a program
+// that finds it marked and empty has read all of them.
 func TestOverrunIsReportedLast(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })

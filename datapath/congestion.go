@@ -13,22 +13,21 @@ import (
 // peer with a CNP. A connection that receives CNPs limits its rate of requests and READ responses. Datagrams have no
 // congestion control: their queue pair has many peers, each of which would need its own rate.
 //
-//	a marked packet ─► noteMarked ─► a turn ─► notify
-//	a CNP ─► receiveCNP ─► flow ─► holds ─► a deadline ─► expire ─► a turn
+//	receives a marked packet ─► noteMarked ─► a turn ─► notify
+//	receives a CNP ─► receiveCNP ─► flow ─► holds ─► a deadline ─► expire ─► a turn
 //
-// A host that can forge the peer's packets can slow a connection down to the minimum rate, for as long as it sends
-// CNPs.
+// A host that can forge packets of the peer can reduce a connection to the minimum rate for as long as it sends CNPs.
 
 // congestion is the congestion control state of a connection.
 type congestion struct {
 	notifier dcqcn.Notifier
 	flow     dcqcn.Flow
 
-	owesCNP bool
-	resume  time.Time // time of a turn that the rate limit has delayed; zero: none
+	owesCNP bool      // the next turn sends a CNP
+	resume  time.Time // time of the next turn, if the rate limit has delayed it; zero: it has not
 }
 
-// noteMarked arranges a notification of the peer about its marked packet, at a limited frequency.
+// noteMarked schedules a CNP to the peer, which has sent a marked packet, unless the last CNP was sent too recently.
 func (c *Connection) noteMarked() {
 	e := c.engine
 	if e.congestion != nil && c.notifier.Marked(e.congestion, e.round.now()) {
@@ -54,7 +53,7 @@ func (c *Connection) notify() bool {
 	return true
 }
 
-// receiveCNP reduces the connection's rate.
+// receiveCNP checks a CNP and reduces the connection's rate.
 func (c *Connection) receiveCNP(a *arrival) Drop {
 	e := c.engine
 	switch {
@@ -70,8 +69,9 @@ func (c *Connection) receiveCNP(a *arrival) Drop {
 	return DropNone
 }
 
-// holds reports whether the next packet must wait for the rate limit, and if so arranges a turn for that time.
-// Acknowledgements do not wait, and neither do request packets while no acknowledgement is requested.
+// holds reports whether the next packet must wait for the rate limit. If so, it schedules a turn for the time at which
+// the limit permits the packet. Acknowledgements do not wait, and neither do request packets until one of them requests
+// an acknowledgement.
 func (c *Connection) holds() bool {
 	e := c.engine
 	if data := c.Responder.OwesData(); !data && (c.Responder.Owes() || c.Requester.Unasked()) || !c.flow.Holds(e.congestion, e.round.now()) {
@@ -87,7 +87,7 @@ func (c *Connection) due() time.Time {
 	return earlier(c.Requester.Deadline(), c.resume)
 }
 
-// expire is called when the connection's deadline has passed: to continue sending, or to handle missing responses.
+// expire handles a passed deadline: it continues sending after a delay by the rate limit, or handles missing responses.
 func (c *Connection) expire() {
 	now := c.engine.round.now()
 	if !c.resume.IsZero() && !c.resume.After(now) {
@@ -100,8 +100,8 @@ func (c *Connection) expire() {
 	c.follow()
 }
 
-// isPeer reports whether a packet is from the peer. A packet from this card must come from the peer's queue pair: other
-// programs can send packets with the same addresses and numbers.
+// isPeer reports whether a packet is from the peer. A packet that this card sent must come from the peer's queue pair,
+// as other programs of this card could otherwise send packets with the peer's address.
 func (c *Connection) isPeer(a *arrival) bool {
 	return a.packet.Source() == c.Peer && (a.sender == 0 || a.sender == c.PeerQPN)
 }

@@ -24,7 +24,7 @@ func controlled(t *testing.T, service wire.Service, change func(c *Connection)) 
 	return x
 }
 
-// notify returns a CNP for the victim, as a peer's card sends it.
+// notify returns a CNP to the victim from its peer.
 func (x *exchange) notify(change func(p *wire.Path, pkey *wire.PKey)) []byte {
 	path, pkey := wire.Path{Source: x.peer.gid, Dest: x.gid, DestMAC: x.mac, SourceMAC: x.peer.mac}, wire.PKeyDefault
 	if change != nil {
@@ -74,7 +74,8 @@ func TestMarkedPacketIsAnswered(t *testing.T) {
 	}
 }
 
-// Only the peer's notifications reduce a connection's rate, in every state that receives, and have no other effect.
+// Only notifications from the peer reduce a connection's rate. They do so in every state that receives packets, and
+// have no other effect.
 func TestWhoNotifies(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(p *wire.Path, pkey *wire.PKey)
@@ -124,8 +125,8 @@ func FuzzCNP(f *testing.F) {
 	})
 }
 
-// A flood of notifications in both directions reduces the rate to the minimum: all requests complete, however short the
-// timeout.
+// A flood of notifications in both directions reduces the rate to the minimum. All requests complete nevertheless, even
+// with a short timeout.
 func TestFloodOfNotifications(t *testing.T) {
 	for _, row := range []struct {
 		service    wire.Service
@@ -193,8 +194,8 @@ func (e *end2) flooded() {
 	e.own.engine.rx.receive(frame[:n])
 }
 
-// Over a link that marks packets, connections are notified, reduce their rate, and lose no packets. Package dcqcn tests
-// the length of the queue in simulated time.
+// On a link that marks packets, connections are notified, reduce their rate, and lose no packets. The tests of package
+// dcqcn check the length of the queue in simulated time.
 func TestQueueThatMarks(t *testing.T) {
 	parameters := dcqcn.Defaults()
 	parameters.LineRate = 2e9

@@ -10,14 +10,14 @@ import (
 )
 
 // Connection is the service of a connected queue pair (RC, UC, XRC): the peer, the path to it, and the requester and
-// responder that carry out requests (package conn). The control plane sets the exported fields in Do: those of the peer
+// responder that execute requests (package conn). The control plane sets the exported fields in Do: those of the peer
 // before RTR, the others at any time.
 //
-//	a packet ──► receive ──► Requester.Receive, Responder.Receive ──► Memory, CompleteSend, Fail, …
-//	a turn   ──► send ─────► send.go
-//	a time   ──► expire ───► Requester.Expire
+//	a packet   ──► receive ──► Requester.Receive, Responder.Receive ──► Memory, CompleteSend, Fail, …
+//	a turn     ──► send ─────► send.go
+//	a deadline ──► expire ───► Requester.Expire
 //
-// After each of them the engine arranges the turn and the deadline that the requester and responder need.
+// After each of these calls the engine schedules the turn and the deadline that the requester and responder need.
 type Connection struct {
 	conn.Attr
 	PeerQPN  wire.QPN
@@ -32,14 +32,14 @@ type Connection struct {
 	qp          *QP
 	target      *SRQ // of an XRC target: the SRQ that the current packet is for
 	established bool // EventCommEst has been sent
-	tooLong     bool // its path carries less than its path MTU, and the program was notified
+	tooLong     bool // NoteTooLong has notified the program
 	deadline    deadline
 	flight      flight.Flow // limits its packets in flight
 	congestion
 }
 
-// NoteTooLong notifies the program, once until the queue pair is reset, that the path's MTU has fallen below the
-// connection's. The packets are then lost, as any others. It runs in Do.
+// NoteTooLong notifies the program that the path's MTU has fallen below the connection's, with EventPathMigErr, once
+// until the queue pair is reset. Longer packets are dropped (DropPathMTU). It runs in Do or in a round.
 func (c *Connection) NoteTooLong() {
 	if !c.tooLong {
 		c.tooLong = true
@@ -47,7 +47,7 @@ func (c *Connection) NoteTooLong() {
 	}
 }
 
-// NewConnection returns a connection of a service: ServiceRC, ServiceUC or ServiceXRC.
+// NewConnection returns a connection with the given service: ServiceRC, ServiceUC or ServiceXRC.
 func NewConnection(service wire.Service) *Connection {
 	return &Connection{Attr: conn.Attr{Service: service}}
 }
@@ -69,7 +69,7 @@ func (c *Connection) open(e *Engine, qp *QP) {
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
 
-// enter prepares for a new state. The queue pair still holds the old one.
+// enter prepares for a new state. QP.State is still the old one.
 func (c *Connection) enter(state ib.QPState) {
 	switch state {
 	case ib.QPStateReset:
@@ -93,7 +93,7 @@ func (c *Connection) halt() {
 	c.engine.timers.stop(c)
 }
 
-// stop ends sending of new requests. Other connections may use this one's share of packets in flight.
+// stop ends sending of new requests, and makes this connection's share of packets in flight available to others.
 func (c *Connection) stop() {
 	c.halt()
 	c.flight.Admit(c.engine.round.now())
@@ -181,7 +181,7 @@ func wrongHalf(answers bool) Drop {
 	return DropInvalidRequest
 }
 
-// follow arranges the turn and the deadline that the requester needs.
+// follow schedules the turn and the deadline that the requester needs.
 func (c *Connection) follow() {
 	if c.Requester.Turn() != conn.NoTurn {
 		c.engine.round.turns.add(c.qp)
@@ -190,8 +190,8 @@ func (c *Connection) follow() {
 	c.engine.timers.follow(c)
 }
 
-// Unanswered implements flight.Owner. It returns 0 for a queue pair without a timeout, which would not detect the loss
-// of its packets, and for one that has failed, which still has their PSNs.
+// Unanswered implements flight.Owner. It returns zeros for a queue pair without a local ACK timeout, which would not
+// detect the loss of its packets, and for one that has failed, whose requester still holds their PSNs.
 func (c *Connection) Unanswered() (sent, coming int) {
 	if c.Timeout == 0 || !c.Requester.InFlight() || c.Requester.Begun() == 0 {
 		return 0, 0

@@ -17,7 +17,8 @@ import (
 // lengths are message lengths around changes of the number of packets or of the pad.
 var lengths = []int{0, 1, 3, 1023, 1024, 1025, 2048, 2049, 5000, 65536, 200_001}
 
-// Each operation of each service, with each length, also in long packets: the bytes, and the completions at both ends.
+// Each operation of each service, with each length and with long packets, transfers the correct bytes and has the
+// correct completions at both ends.
 func TestConnectedOperations(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		for _, mtu := range []wire.MTU{wire.MTU256, wire.MTU1024, wire.MTU4096} {
@@ -29,7 +30,7 @@ func TestConnectedOperations(t *testing.T) {
 	}
 }
 
-// connectedOperations returns the number of sent frames.
+// connectedOperations executes the operations of a service, and returns the number of sent frames.
 func connectedOperations(t *testing.T, service wire.Service, mtu wire.MTU, long bool) (frames int) {
 	p := connect(t, service, 1, func(c *Connection) { c.MTU = mtu })
 	for _, e := range []*end{p.a, p.b} {
@@ -108,8 +109,8 @@ func TestAtomics(t *testing.T) {
 	}
 }
 
-// Two ends with different path MTUs detect this with the first message longer than one of them, as with short packets:
-// a packet contains the number of packets that it stands for.
+// Two ends with different path MTUs fail at the first message longer than the smaller MTU, as with short packets,
+// because a long packet contains the number of packets that it stands for.
 func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	for _, row := range []struct {
 		o      ib.Opcode
@@ -137,8 +138,8 @@ func TestLongPacketsOfAnotherMTU(t *testing.T) {
 	}
 }
 
-// Retransmissions are counted in packets, and a queue pair that ends sends its outstanding responses in long packets
-// too.
+// A retransmitted long packet counts as the packets that it stands for. A queue pair that is reset or removed sends its
+// outstanding responses in long packets too.
 func TestLongPacketsAreCounted(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	p.takesLong()
@@ -167,7 +168,7 @@ func TestLongPacketsAreCounted(t *testing.T) {
 // lossyPort drops one sent frame.
 type lossyPort struct {
 	link.Port
-	next int // the dropped one, from 1; 0: none
+	next int // number of the frame to drop, counted from 1; 0: none
 }
 
 func (p *lossyPort) Commit(length int) {
@@ -176,7 +177,7 @@ func (p *lossyPort) Commit(length int) {
 	}
 }
 
-// The loss of a long packet does not show whether the peer keeps short ones.
+// The requester does not conclude from the loss of a long packet whether the peer keeps packets ahead of a missing one.
 func TestLostLongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.Timeout = 18 })
 	for _, e := range []*end{p.a, p.b} {
@@ -202,8 +203,8 @@ func TestLostLongPacket(t *testing.T) {
 	}
 }
 
-// If a message of long packets exceeds its receive request, the same part of it is written as with short packets. Only
-// the last packet of a WRITE with immediate data waits for a receive request.
+// If a message of long packets exceeds its receive request, the same part of it is written as with short packets. Of a
+// WRITE with immediate data, only the last packet needs a receive request.
 func TestLongPacketsOnTheirWay(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 0 })

@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// end is one of the two ends of a connection, each with its own engine, which the test runs.
+// end is one of the two ends of a connection. Each has its own engine, whose rounds the test runs.
 type end struct {
 	testing.TB
 	engine  *Engine
@@ -32,7 +32,7 @@ type end struct {
 	polled  uint32
 	events  []ib.EventType
 	states  []ib.QPState
-	fatal   bool // one of these states was
+	fatal   bool // one of these changes was fatal
 	mac     wire.MAC
 	gid     wire.GID
 }
@@ -71,7 +71,7 @@ func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Con
 	return p
 }
 
-// newEnd returns an end whose packets are as long as on other networks, until takesLong.
+// newEnd returns an end that uses no long packets until takesLong.
 func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	t.Helper()
 	e := &end{TB: t, memory: make([]byte, endMemory), regions: map[uint32]*region.MR{}, mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
@@ -174,7 +174,7 @@ func (p *pairOf) round() (moved bool) {
 	return moved
 }
 
-// post posts a request, with the operands of an atomic; SGEs are in region 1.
+// post posts a request. operands are those of an atomic; the SGEs are in region 1.
 func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ib.SGE) {
 	e.Helper()
 	if e.send.Outstanding(e.polled) == endDepth {
@@ -200,7 +200,7 @@ func at(from, length int) ib.SGE {
 	return ib.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
-// to returns a request for a part of the peer's region 1.
+// to returns a request that accesses the peer's region 1 at an offset.
 func to(o ib.Opcode, from int) (s ring.SendConnected) {
 	s.Opcode, s.Flags = o, ib.SendSignaled
 	s.RemoteAddr, s.RKey = endBase+uint64(from), ib.RKey(testKey(1))
@@ -226,7 +226,7 @@ func (e *end) poll() (all []ring.CQE) {
 	return all
 }
 
-// await runs the ends until each has a number of completions, and returns them.
+// await runs both ends until they have at least a and b completions, and returns these.
 func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
 	p.Helper()
 	for idle := 0; len(ofA) < a || len(ofB) < b; {
@@ -268,7 +268,7 @@ func (e *end) fill(r *rand.Rand, from, length int) []byte {
 
 func number(memory []byte) uint64 { return binary.NativeEndian.Uint64(memory) }
 
-// packet is one of a peer's that a half of a connection takes.
+// packet returns a packet of the peer, for the requester or the responder.
 func packet(t testing.TB, h wire.Transport) *wire.Packet {
 	t.Helper()
 	h.DestQP, h.PKey = testQP, wire.PKeyDefault
@@ -279,7 +279,7 @@ func packet(t testing.TB, h wire.Transport) *wire.Packet {
 	return p
 }
 
-// owe has the end owe an acknowledgement of all that it has, as for a packet that came twice.
+// owe makes the end send an acknowledgement of all packets that it has received, as it does for a duplicate.
 func (e *end) owe() {
 	e.Helper()
 	r := &e.c.Responder

@@ -13,26 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CQ is the card's end of a completion queue.
+// CQ is the engine's part of a completion queue.
 type CQ struct {
 	Session *Session
 	Queue   *ring.CompletionProducer
 	QPs     map[*QP]struct{}
-	// Wake wakes the programs that wait (ring.ArmedWait), and Notify sends the event of the other armings. Both run
-	// under the lease and never block.
+	// Wake wakes the waiting programs (ring.ArmedWait), and Notify sends the event for the other armings. Both run
+	// under the lease and must not block.
 	Wake, Notify func()
 	// NoteOverrun is called once, when the CQ is overrun. It runs under the lease.
 	NoteOverrun func()
 
 	tally     *CQTally // nil if no counts are kept
 	dirty     bool     // it has entries to publish
-	solicited bool     // a solicited or failed completion is among them
+	solicited bool     // these entries include a solicited or failed completion
 	overrun   bool
-	failed    []*QP // by the overrun, until that is published
+	failed    []*QP // queue pairs that an overrun has moved to ERR, until it is published
 	moderated
 }
 
-// CQTally counts a CQ's successful and failed completions since SetTally. It is read in Do.
+// CQTally counts a CQ's successful and failed completions since SetTally. Read it in Do only.
 type CQTally struct{ Completions, Errors uint64 }
 
 // SetTally starts counting into t; nil stops it. It runs in Do.
@@ -49,12 +49,12 @@ func (t *CQTally) completed(status ib.WCStatus) {
 // Overrun reports whether the CQ was overrun. It runs in Do.
 func (cq *CQ) Overrun() bool { return cq.overrun }
 
-// completions are published to the programs at the end of a round.
+// completions holds the completions of a round, which are published to the programs at its end, and delayed events.
 type completions struct {
 	engine    *Engine
 	cqe       ring.CQE         // the current completion
-	dirty     []*CQ            // to publish, in the order of their first completions
-	published int              // index in dirty: the CQs before it have been published
+	dirty     []*CQ            // CQs to publish, in the order of their first completions
+	published int              // number of CQs in dirty that have been published
 	postponed timers.Heap[*CQ] // CQs whose events are delayed
 	takenFrom []*SRQ           // SRQs to publish
 	reached   []*SRQ           // SRQs whose limit event is to be reported
@@ -101,8 +101,8 @@ func (cs *completions) completeRecv(qp *QP, id uint64, status ib.WCStatus) {
 	cs.complete(qp.RecvCQ, &cs.cqe, true)
 }
 
-// overrun fails a CQ and all queue pairs that complete to it. The program is notified when publish publishes the
-// round's completions, of the CQ first.
+// overrun fails a CQ and moves all queue pairs that complete to it to ERR. publish notifies the program at the end of
+// the round: first of the CQ, then of the queue pairs.
 func (cs *completions) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
@@ -117,14 +117,14 @@ func (cs *completions) overrun(cq *CQ) {
 // and round.
 func (cs *completions) publish() {
 	e := cs.engine
-	cs.publishSRQs() // first: a program that polls a completion may post to the slot at once
+	cs.publishSRQs() // before the CQs: a program that polls a completion may post to the freed slot immediately
 	for cq := cs.nextDirty(); cq != nil; cq = cs.nextDirty() {
 		e.round.hand = cq.Session
 		solicited := cq.solicited
 		cq.dirty, cq.solicited = false, false
 		cq.Queue.Publish()
 		if cq.overrun {
-			cq.Queue.Fail() // behind the index: pairs with CQ.failure in verbs, and take_last in verbs/c/cq.c
+			cq.Queue.Fail() // after Publish: pairs with CQ.failure in verbs, and take_last in verbs/c/cq.c
 			cq.NoteOverrun()
 			for _, qp := range cq.failed {
 				qp.NoteState(ib.QPStateErr, true)
@@ -152,7 +152,8 @@ func (cs *completions) publishContained() {
 	cs.publish()
 }
 
-// nextDirty removes the next CQ to publish before it is accessed, as pop does.
+// nextDirty removes and returns the next CQ to publish; nil if there is none. Like pop, it removes the CQ before it is
+// used.
 func (cs *completions) nextDirty() (cq *CQ) {
 	if cs.published == len(cs.dirty) {
 		cs.dirty, cs.published = cs.dirty[:0], 0
@@ -163,9 +164,9 @@ func (cs *completions) nextDirty() (cq *CQ) {
 	return cq
 }
 
-// Moderation delays the events of an armed CQ (ibv_modify_cq) until Count completions are present or Period has passed
-// since the first of them. If either is 0, events are not delayed, as in hardware: a count alone might never be
-// reached.
+// Moderation delays the events of an armed CQ (ibv_modify_cq) until Count completions have been written or Period has
+// passed since the first of them. If either is 0, events are not delayed, as in hardware: a count without a period
+// might never be reached.
 type Moderation struct {
 	Count  uint32
 	Period time.Duration
@@ -177,12 +178,12 @@ func (m *Moderation) on() bool { return m.Count > 0 && m.Period > 0 }
 type moderated struct {
 	moderation Moderation
 	due        ring.Arming       // delayed events
-	reported   uint32            // number of completions for which no event is owed
-	deadline   timers.Timer[*CQ] // of the delayed events; it runs while there are any
+	reported   uint32            // value of Queue.Written at the last event: later completions are unreported
+	deadline   timers.Timer[*CQ] // of the delayed events; it runs while events are delayed
 }
 
-// notify sends the events of an armed CQ whose completions have just been published, or delays them. Events of an
-// overrun CQ are not delayed.
+// notify sends or delays the events of an armed CQ whose completions have just been published. Events of an overrun CQ
+// are not delayed.
 func (cs *completions) notify(cq *CQ, solicited bool) {
 	due := cq.Queue.Due(solicited)
 	if cq.due |= due; cq.due == 0 {
@@ -221,7 +222,7 @@ func (cs *completions) postpone(cq *CQ) {
 	}
 }
 
-// reportPostponed sends the delayed events that are due.
+// reportPostponed sends the delayed events whose deadline has passed.
 func (cs *completions) reportPostponed() {
 	now := time.Now()
 	for due := cs.postponed.Due(now); due != nil; due = cs.postponed.Due(now) {
@@ -230,14 +231,14 @@ func (cs *completions) reportPostponed() {
 	}
 }
 
-// Moderate sets the CQ's moderation and sends delayed events. It runs in Do.
+// Moderate sets the CQ's moderation, and sends the events that the previous moderation has delayed. It runs in Do.
 func (cq *CQ) Moderate(m Moderation) {
 	cq.moderation = m
 	cq.completions().report(cq)
 }
 
-// Check sends the events of armings that the CQ owes for its unread completions, including those that were unread when
-// it was armed. It runs in Do.
+// Check sends the events in armings that are due for unread completions, including completions that were already unread
+// when the CQ was armed. It runs in Do.
 func (cq *CQ) Check(armings ring.Arming) {
 	due := cq.Queue.Due(true) & armings
 	if cq.Queue.Unread() == 0 {
@@ -248,7 +249,7 @@ func (cq *CQ) Check(armings ring.Arming) {
 	}
 }
 
-// Move makes the card write to another queue and never to the old one again. Armings are moved too. It runs in Do.
+// Move makes the card write to another queue from now on (ibv_resize_cq). The armings move with it. It runs in Do.
 func (cq *CQ) Move(to *ring.CompletionProducer) {
 	if cq.Queue.Disarm(ring.ArmedFutex).Sleeps() { // threads sleep on a word that no longer changes
 		futex.Wake(cq.Queue.IndexWord())
@@ -259,7 +260,7 @@ func (cq *CQ) Move(to *ring.CompletionProducer) {
 	cq.reported = to.Written() - unreported
 }
 
-// Remove ends the events of a CQ to which no queue pair completes. It runs in Do.
+// Remove discards the delayed events of a CQ that is no longer used by any queue pair. It runs in Do.
 func (cq *CQ) Remove() { cq.completions().postponed.Stop(&cq.deadline) }
 
 func (cq *CQ) completions() *completions { return &cq.Session.engine.completions }
@@ -271,8 +272,9 @@ type clock struct {
 	since uint64 // ns of CLOCK_MONOTONIC at start
 }
 
-// newClock determines CLOCK_MONOTONIC at a time.Time. It reads the time between two readings of CLOCK_MONOTONIC,
-// several times because the thread may be interrupted, and uses the closest pair.
+// newClock determines the value of CLOCK_MONOTONIC at some time.Time. It calls time.Now between two readings of
+// CLOCK_MONOTONIC. It repeats this, as the thread may be interrupted, and uses the pair of readings with the smallest
+// difference.
 func newClock() (c clock) {
 	closest := uint64(math.MaxUint64)
 	for range 64 {

@@ -37,8 +37,8 @@ func (a *arrival) deliverTo(qp *QP) {
 	}
 }
 
-// deliverOwn is deliver for a packet that this card sends to itself. It contains faults of the receiver, which are not
-// the sender's.
+// deliverOwn is deliver for a packet that this card sends to itself. It contains a fault of the receiver, so that the
+// sender's session is not ended for it.
 func (a *arrival) deliverOwn() {
 	defer a.engine.contain()
 	a.deliver()
@@ -49,7 +49,8 @@ func (a *arrival) deliverOwnGroup(f *fanout, frame []byte, members []*QP, sender
 	f.deliver(a, frame, members, sender)
 }
 
-// parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
+// parseOwn counts and parses a packet that this card sends to itself, and reports whether it is well-formed. Its ICRC
+// needs no check.
 func (a *arrival) parseOwn(sender wire.QPN, frame []byte, length int) bool {
 	e := a.engine
 	a.sender, a.packets = sender, 1
@@ -63,7 +64,7 @@ func (a *arrival) parseOwn(sender wire.QPN, frame []byte, length int) bool {
 	return fault == wire.FaultNone
 }
 
-// faultDrop returns the drop reason for a fault that Parse found.
+// faultDrop returns the drop reason for a fault that wire.Parse returned.
 func faultDrop(f wire.Fault) Drop { return Drop(f-wire.FaultNotRoCE) + DropNotRoCE }
 
 // fanout is the delivery of a packet to the members of a group. A group may have thousands of members, so a fanout
@@ -73,14 +74,14 @@ type fanout struct {
 	frame   []byte // borrowed, or in own, until the fanout ends
 	own     []byte // a copy of a frame that is not borrowed for that long
 	members []*QP
-	next    int      // the next member to receive the packet
+	next    int      // index of the next member to receive the packet
 	sender  wire.QPN // the queue pair of this card that sent the packet; 0: another host
 }
 
 func (f *fanout) pending() bool { return f.next < len(f.members) }
 
-// deliver delivers the packet to each member of the group, with separate checks and results. Members that the budget
-// does not reach stay in f.
+// deliver delivers the packet to each member of the group. Checks and results are separate for each member. Members
+// beyond the round's budget stay in f.
 func (f *fanout) deliver(a *arrival, frame []byte, members []*QP, sender wire.QPN) {
 	e, p := a.engine, &a.packet
 	switch {
@@ -96,7 +97,7 @@ func (f *fanout) deliver(a *arrival, frame []byte, members []*QP, sender wire.QP
 	f.copyOut(a)
 }
 
-// copyOut delivers the packet to the next members: to at least one, and to more while the budget lasts.
+// copyOut delivers the packet to the next members: to one, and to more until the budget is used up.
 func (f *fanout) copyOut(a *arrival) {
 	e := a.engine
 	for f.pending() {
@@ -114,8 +115,8 @@ func (f *fanout) copyOut(a *arrival) {
 	}
 }
 
-// resume continues a fanout that an earlier round left, and reports whether there was one. The
-// packet passed all its checks in that round, so parsing it cannot fail.
+// resume continues a fanout that an earlier round left, and reports whether there was one. The packet passed all checks
+// in that round, so parsing it cannot fail.
 func (f *fanout) resume(a *arrival) bool {
 	if !f.pending() {
 		return false
@@ -127,7 +128,7 @@ func (f *fanout) resume(a *arrival) bool {
 	return true
 }
 
-// keepMembers removes the queue pairs from a group's fanout that are no longer attached to it.
+// keepMembers removes from a group's fanout the queue pairs that are no longer attached to the group.
 func (f *fanout) keepMembers(mgid wire.GID, members []*QP) {
 	var p wire.Packet
 	if !f.pending() || wire.Parse(f.frame, &p) != wire.FaultNone || p.Destination() != mgid {

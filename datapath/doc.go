@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package datapath implements the engine of a card: it moves datagrams, and the packets of connections, between queues
-// in shared memory and a network link.
+// Package datapath implements the engine of a card. A card is roced's software RDMA device (an HCA in the InfiniBand
+// specification). The engine moves datagrams and the packets of connections between queues in shared memory and a
+// network link.
 //
 //	      program's memory: send queues, receive queues, CQs, doorbell
 //	          │ WQE                                        ▲ CQE
@@ -28,16 +29,16 @@
 // Remaining work continues in the next round: turns of queue pairs, copies of a packet to a group, frames of a burst,
 // doorbell bits.
 //
-// Package runner decides which goroutine runs rounds. While the worker rests, the doorbells are marked asleep, and a
-// program that posts calls the engine (Kick), which runs a round in the caller's thread. On an in-memory network the
-// worker of one card may also run a few rounds of another card (helper). After ChangeLink the worker and the leader
-// sleep on the new sockets.
+// Package runner decides which goroutine runs rounds. While the worker is idle, the doorbells are marked asleep: a
+// program that posts then calls Kick, which runs a round in the caller's thread. On an in-memory network the worker of
+// one card may also run a few rounds of another card (helper). After ChangeLink the worker and the leader sleep on the
+// new sockets.
 //
 // # State
 //
 //	Engine      one card's engine: the lease, the link, and the parts below       engine.go
-//	round       the budget, the current session, and work left for the next      engine.go
-//	arrival     one received packet; one per source, as receiving may send   engine.go
+//	round       the budget, the current session, and work left for the next round engine.go
+//	arrival     one received packet; one per source of packets                    engine.go
 //	departure   one packet to send                                                engine.go
 //	tables      own addresses, groups, queue pairs by number                      tables.go
 //	Session     one program: its doorbell, address handles, and memory regions    session.go
@@ -52,20 +53,20 @@
 //	siblings    the other engines of the card                                     handover.go, package peers
 //	Tap         copies of packets, for captures                                   tap.go
 //
-// Package flight bounds the packets in flight of all connections of a card and divides the bound among them. A
-// connection that receives packets with a congestion mark notifies its peer, and a notified connection limits its rate
-// as package conn/dcqcn specifies (congestion.go).
+// Package flight limits the packets in flight of all connections of a card and divides this limit among them. A
+// connection that receives packets with an ECN congestion mark notifies its peer, and a notified connection limits its
+// rate as package conn/dcqcn specifies (congestion.go).
 //
-// Events of moderated CQs are delayed. The runner's alarm expires when a delayed event or a timer is due. If the worker
-// is parked and no program runs rounds, both are up to 1 ms late.
+// Events of CQs with moderation are delayed. The runner's alarm expires when a delayed event or a timer is due. If the
+// worker is parked and no program runs rounds, both are up to 1 ms late.
 //
 // # Several engines
 //
 // A card may have several engines (workers.go), each with its own lease, link, frames and tables. Each session belongs
 // to one engine. A packet for a session of another engine is handed over (handover.go, package peers). State of one
 // session changes between the rounds of its own engine (Engine.Do). Shared state (addresses, paths, groups, the members
-// of a group at each engine) changes between the rounds of all engines (Workers.Do). Without siblings, the cost per
-// packet is one branch.
+// of a group at each engine) changes between the rounds of all engines (Workers.Do). A card with a single engine pays
+// one branch per packet for this.
 //
 //	session ─┐                                 ┌─ session
 //	session ─┴─ Engine 0 ── inbox ◄──► inbox ── Engine 1 ─ session

@@ -8,33 +8,34 @@ import (
 	"github.com/roced/roced/datapath/conn"
 )
 
-// Drop is the reason why a packet was not delivered or not sent. DropNone means that it was.
+// Drop is the reason why a packet was not delivered or not sent. DropNone means that it was delivered or sent.
 type Drop uint8
 
-// The reasons. Malformed packets come first, in the order of wire.Fault. The others are in the order of the checks.
+// The reasons. First those of malformed packets, in the order of wire.Fault; then those of addresses, queue pairs and
+// services; last those of packets to send.
 const (
 	DropNone           Drop = iota
 	DropNotRoCE             // not IP, not UDP, or another port
 	DropOptions             // IPv4 options
-	DropFragment            // part of a datagram
+	DropFragment            // IP fragment
 	DropTruncated           // the frame ends before the packet does
 	DropLength              // lengths disagree
 	DropIPChecksum          // IPv4 header checksum wrong
 	DropVersion             // transport header version other than 0
-	DropOpcode              // no such opcode
-	DropPad                 // pad count does not fit the length
+	DropOpcode              // undefined opcode
+	DropPad                 // pad count and length disagree
 	DropICRC                // invariant CRC wrong
 	DropNotOwn              // flooded: the destination is not an address of this card
 	DropOtherHost           // flooded: the destination is another host's MAC
-	DropMartianSource       // a source address that no host can have
-	DropOwnSource           // reflected: our own address as source
-	DropGroupSource         // a group's address as source
+	DropMartianSource       // a source address that no host can have, such as a broadcast address
+	DropOwnSource           // reflected: the source is an address of this card
+	DropGroupSource         // the source is a multicast address
 	DropVLAN                // a VLAN tag that is not the card's
 	DropUnknownQP           // no queue pair of that number
 	DropNoGroup             // no queue pair is attached to the group
 	DropGroupQPN            // to a group but not to QP 0xFFFFFF, or the reverse
 	DropQPState             // the queue pair is not ready to receive
-	DropCongestion          // congestion notification that is ignored: to a datagram queue pair, or congestion control is off
+	DropCongestion          // ignored CNP: congestion control is off, or the queue pair is UD
 	DropUnsupported         // a transport service that is not implemented
 	DropPKey                // partition key mismatch
 	DropNotPeer             // from an address, or a queue pair of this card, that is not the connection's peer's
@@ -43,20 +44,20 @@ const (
 	DropStrayAnswer         // an unexpected response
 	DropInvalidRequest      // a request that the connection's peer is not permitted to make, or that is out of order
 	DropRemoteAccess        // memory that a connection's peer may not access in this way
-	DropXRCDomain           // a request with the number of no SRQ in its target's XRC domain
+	DropXRCDomain           // an XRC request whose SRQ is not in the XRC domain of the queue pair
 	DropQKey                // Q_Key mismatch
 	DropTooLong             // payload longer than the active MTU
 	DropNoReceive           // no receive request posted
-	DropNoRoom              // receive request shorter than GRH and payload
-	DropProtection          // receive request with memory that is not writable
+	DropNoRoom              // receive request shorter than the message (UD: GRH and payload)
+	DropProtection          // receive request with memory that the queue pair cannot write to
 	DropCQFull              // the completion queue was overrun
 	DropSelfLoopback        // a queue pair's own message to a group, with NoSelfLoopback set
-	DropFault               // a bug in roced ended the round that processed it; see Fault
+	DropFault               // a panic ended the round that processed the packet; see Fault
 	DropUnreachable         // not sent: no route, or the neighbour is unreachable
 	DropUnresolved          // not sent: too many packets wait for the neighbour's address
 	DropPathMTU             // not sent: exceeds the MTU of its route
 	DropLinkDown            // not sent: the link does not accept frames
-	DropInterface           // not sent: dropped by the interface, which has no carrier or no room
+	DropInterface           // not sent: dropped by the interface (no carrier, or its queue is full)
 
 	dropCount int = iota
 )
@@ -78,23 +79,23 @@ func (d Drop) String() string {
 	return fmt.Sprintf("drop(%d)", uint8(d))
 }
 
-// Unsent reports whether the reason applies to packets to send. The others apply to received packets.
+// Unsent reports whether the reason is one of packets to send. All others are of received packets.
 func (d Drop) Unsent() bool { return d >= DropUnreachable }
 
 // Counters counts packets, and bytes of payload, since the card was opened.
 //
-// Every received packet, and every further copy of one to a group member, is in Delivered or in
-// one drop reason: Received + Copies = Delivered + the drops that are not Unsent. Sent includes the
-// drops that are Unsent: the interface and this card's own queue pairs got Sent less these.
+// Every received packet, and every further copy of one to a group member, is counted once, in Delivered or under one
+// drop reason: Received + Copies = Delivered + the drops that are not Unsent. Sent includes the Unsent drops: Sent
+// minus these is the number of packets passed to the interface or to this card's own queue pairs.
 type Counters struct {
-	Sent, SentBytes           uint64 // send requests that were carried out, dropped packets included
-	Received, ReceivedBytes   uint64 // from the link or looped back, dropped packets included
-	Copies                    uint64 // of packets to groups, beyond the first of each
+	Sent, SentBytes           uint64 // packets to send, including responses, retransmissions and dropped packets
+	Received, ReceivedBytes   uint64 // packets from the link or looped back, including dropped packets
+	Copies                    uint64 // copies of packets to groups, beyond the first of each
 	Delivered, DeliveredBytes uint64
 	Loopback                  uint64 // packets that this card sent to itself
 	conn.Counters                    // of connections
-	ECNMarked                 uint64 // received packets with a congestion mark
-	CNPSent, CNPHandled       uint64 // congestion notifications: sent to peers, and received and obeyed
+	ECNMarked                 uint64 // received packets with an ECN congestion mark
+	CNPSent, CNPHandled       uint64 // congestion notification packets: sent to peers; received and applied
 	Faults                    uint64 // rounds that a bug in roced has ended; see Fault
 	Drops                     [dropCount]uint64
 }

@@ -27,23 +27,23 @@ const (
 	changeBudget  = 1024 // requests flushed by a change in Do
 	sendTurn      = 64   // requests of one queue pair before the turn of the next one
 
-	// maxFrame is the length of the longest frame of a packet that is not long, in bytes. A long packet counts as
-	// several.
+	// maxFrame is the maximum length, in bytes, of a frame that carries one packet. Frames of long packets, which stand
+	// for several packets and exist only on in-memory networks, are longer.
 	maxFrame = wire.MaxHeaders + 4096 + wire.MaxTrailer
 )
 
 // Engine runs the queue pairs of one card over one link. The package comment lists the callers of its methods.
 type Engine struct {
 	lease  sync.Mutex
-	wanted atomic.Int32 // calls of Do that wait for the lease
+	wanted atomic.Int32 // number of calls of Do that wait for the lease
 	runner *runner.Runner
 	helper *helper // nil: the worker runs only rounds of its own engine
 	closed bool    // the link is closed and no rounds run
-	kicks  int     // consecutive rounds of kicks that have not polled the link
-	faults int     // consecutive rounds that have ended in a fault
+	kicks  int     // number of consecutive rounds that did not poll the link
+	faults int     // number of consecutive rounds that ended in a fault
 
 	link      link.Link
-	memory    link.Port // the link, if frames never leave memory: they need no ICRC and may be long; else nil
+	memory    link.Port // the link, if it is in memory: its frames need no ICRC and may be long; else nil
 	glancing  glancing
 	numbering numbering // IPv4 identifications
 
@@ -58,27 +58,27 @@ type Engine struct {
 	counters    Counters
 	rx          arrival       // the current packet from the link
 	tx          departure     // the current send request
-	pieces      region.Pieces // of the receive request that a packet is written to
+	pieces      region.Pieces // memory of the receive request that a packet is written to
 
 	congestion  *dcqcn.Parameters // nil: connections ignore congestion
-	ahead       *conn.Ahead       // packets that connections keep; nil: none
+	ahead       *conn.Ahead       // packets that connections keep although earlier ones are missing; nil: none
 	noteRefused func()            // see Config
 	noteFault   func(Fault)       // see Config
 }
 
 // round is the state of the current round, and the work that it leaves for the next one.
 type round struct {
-	budget    int       // remaining packets and requests
+	budget    int       // remaining number of packets and requests
 	hand      *Session  // the session whose work is in progress; nil: none
-	time      time.Time // of the round; zero until first used
-	turns     turns     // queue pairs with requests left
-	arriving  fanout    // of a received packet
-	looping   fanout    // of a packet that this card sent
+	time      time.Time // the time of the round; zero until first used
+	turns     turns     // queue pairs with work left
+	arriving  fanout    // delivery of a received packet to a group
+	looping   fanout    // delivery of a packet that this card sent to a group
 	accepting accepting // queue pairs that acknowledge requests in the next round
-	blocked   bool      // the link did not accept all frames: flush again without a doorbell
-	held      int       // packets that wait for neighbours; see Path
+	blocked   bool      // the link did not accept all frames: the next round flushes it even without a doorbell
+	held      int       // number of packets that wait for the address of a neighbour; see Path
 
-	taken, seen int // frames in the burst, and the number of them that have been fetched from the link
+	taken, seen int // number of frames in the burst, and of those that have been fetched from the link
 }
 
 // now returns the time of the round. It is read once, when it is first needed.
@@ -89,24 +89,24 @@ func (r *round) now() time.Time {
 	return r.time
 }
 
-// listening is the way in which a round polls for packets.
+// listening is the kind of poll with which a round receives packets.
 type listening uint8
 
 const (
 	deaf    listening = iota // no poll
-	glances                  // a poll that will be repeated soon: it may miss packets if that makes it faster
+	glances                  // a fast poll that may miss packets, because the caller will soon poll again
 	listens                  // a complete poll
 )
 
 // arrival is the scratch space of receiving: the current packet, and the receive request that it consumes. There are
 // three: for packets from the link, for packets that this engine sends to itself, and for packets from other engines of
-// the card. Sending and receiving share none.
+// the card. They are separate because handling a received packet may send another one.
 type arrival struct {
 	engine  *Engine
 	packet  wire.Packet
-	packets uint64   // number of packets that it stands for, according to its header
+	packets uint64   // number of packets that it stands for, from its header: more than 1 for a long packet
 	sender  wire.QPN // the queue pair of this card that sent it; 0: it came from the link
-	marked  bool     // by a congested queue in the network
+	marked  bool     // a congested queue in the network has set its ECN mark
 	recv    ring.Recv
 }
 
@@ -116,10 +116,10 @@ type departure struct {
 	send     ring.Send
 	pieces   region.Pieces // the request's memory
 	datagram wire.Datagram
-	packet   conn.Packet // of a connection
-	frame    []byte      // buffer for packets that do not go to the link
-	looped   arrival     // of a packet that this card sends to itself
-	across   peers.Route // other engines of the card that the packet is for; none: only this engine
+	packet   conn.Packet // the packet, if a connection sends it
+	frame    []byte      // buffer for packets that are not sent on the link
+	looped   arrival     // the packet, if this card sends it to itself
+	across   peers.Route // other engines of the card that receive the packet; empty: none
 }
 
 // Config configures an engine.
@@ -127,24 +127,24 @@ type Config struct {
 	Link  link.Link
 	MTU   wire.MTU
 	VLAN  uint16        // 0: untagged
-	Spin  time.Duration // how long the worker polls for work before it sleeps, see runner.Config
-	Alone bool          // no program of this process runs the engine, see runner.Config
+	Spin  time.Duration // time for which the worker polls for work before it sleeps; see runner.Config
+	Alone bool          // only the worker runs rounds, no program of this process does; see runner.Config
 	// Congestion makes connections notify peers of congestion and react to notifications; nil: neither.
 	Congestion *dcqcn.Parameters
 	// Ahead is the number of packets, for all connections, that are kept if they arrive before a missing one. With 0, a
 	// lost packet is retransmitted with all later ones, and only after the timeout, as the specification requires.
 	Ahead int
-	// NoteRefused is called when the interface dropped frames to send. It may have lost its carrier, which the kernel
-	// reports only later. NoteRefused runs under the lease and must not block.
+	// NoteRefused is called when the interface has dropped frames that the engine sent. A possible cause is a lost
+	// carrier, which the kernel reports only later. NoteRefused runs under the lease and must not block.
 	NoteRefused func()
 	// NoteFault is called when a round has ended in a panic. It runs under the lease and must not block.
 	NoteFault func(Fault)
 }
 
-// newAlone returns the only engine of a card. Its worker runs from Start on; Progress and Kick work without it.
+// newAlone returns the only engine of a card. Start starts its worker; Progress and Kick also work before that.
 func newAlone(c Config) (*Engine, error) { return newEngine(c, nil) }
 
-// newEngine returns an engine that shares a card with others; if card is nil, it does not.
+// newEngine returns an engine that shares card with other engines. If card is nil, it is the only engine of its card.
 func newEngine(c Config, card *peers.Card) (*Engine, error) {
 	e := &Engine{
 		link: c.Link,
@@ -193,7 +193,7 @@ func newEngine(c Config, card *peers.Card) (*Engine, error) {
 // Start starts the worker.
 func (e *Engine) Start() { e.runner.Start() }
 
-// Close stops the worker and closes the link. Requests that have been posted and not sent are lost; see Settle.
+// Close stops the worker and closes the link. Posted requests that have not been sent are lost; see Settle.
 // Afterwards Progress does nothing, and Do runs its change without a round.
 func (e *Engine) Close() error {
 	e.runner.Stop()
@@ -217,8 +217,8 @@ func (e *Engine) Counters() (c Counters) {
 	return c
 }
 
-// AddQP makes the engine serve a queue pair. The control plane chooses numbers so that no two queue
-// pairs have the same number modulo the size of the table.
+// AddQP makes the engine serve a queue pair. It runs in Do. The control plane chooses the numbers so that no two queue
+// pairs have the same number modulo maxQPs.
 func (e *Engine) AddQP(qp *QP) {
 	qp.service.open(e, qp)
 	e.tables.count++
@@ -235,7 +235,7 @@ func (e *Engine) AddQP(qp *QP) {
 	}
 }
 
-// RemoveQP removes a queue pair.
+// RemoveQP ends AddQP. It runs in Do.
 func (e *Engine) RemoveQP(qp *QP) {
 	qp.service.close()
 	e.tables.count--
@@ -250,8 +250,8 @@ func (e *Engine) RemoveQP(qp *QP) {
 	e.round.turns.remove(qp)
 }
 
-// Prefers reports whether packets for a queue pair with this number arrive at the engine's own link, on a network that
-// distributes packets by number (link.Network.Ports).
+// Prefers reports whether packets for a queue pair with this number arrive at the engine's own link. This requires a
+// network that distributes packets by queue pair number (link.Network.Ports).
 func (e *Engine) Prefers(number wire.QPN) bool { return e.peers.Prefers(number) }
 
 // setGroup replaces the queue pairs that are attached to a group. Without members the group is removed.
@@ -266,7 +266,7 @@ func (e *Engine) setGroup(mgid wire.GID, members []*QP) {
 	e.tables.groups[mgid] = members
 }
 
-// setLink records whether the link accepts frames; see Workers.SetLink.
+// setLink sets whether the link accepts frames; see Workers.SetLink.
 func (e *Engine) setLink(up bool) {
 	if e.tables.down == !up {
 		return
@@ -282,7 +282,7 @@ func (e *Engine) setLink(up bool) {
 func (e *Engine) flushLink() (unblocked bool) {
 	was := e.round.blocked
 	e.round.hand = nil
-	e.round.blocked = !e.link.Flush() && !e.tables.down // a link that is down is retried after setLink
+	e.round.blocked = !e.link.Flush() && !e.tables.down // a link that is down is flushed again by setLink
 	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
 	if refused := e.link.Refused(); refused > 0 {
 		e.counters.Drops[DropInterface] += uint64(refused)

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// exchange is a victim whose peer is the test: it specifies the incoming packets one by one, and reads the outgoing
-// ones. Times do not matter: there are no retransmissions unless the peer requests them.
+// exchange is an end whose peer is simulated by the test: the test specifies the incoming packets one by one, and reads
+// the outgoing ones. Tests do not depend on time: packets are retransmitted only if the peer requests it.
 type exchange struct {
 	*victim
 	tap   *Tap
@@ -39,13 +39,13 @@ func newExchange(t *testing.T, service wire.Service, change func(c *Connection))
 	return x
 }
 
-// line is a packet of the peer and its effect. Its PSN is relative to the first one, its address to the start of the
-// region; the default key is that of the region.
+// line is a packet of the peer and its expected effect. Its PSN is relative to the first one, its address to the start
+// of the region; the default key is that of the region.
 type line struct {
 	wire.Transport
 	length int // bytes of payload
 	drop   Drop
-	heard  string // see hear
+	heard  string // expected outgoing packets and completions; see hear
 }
 
 // say delivers a packet to the end, and returns its drop reason.
@@ -61,7 +61,7 @@ func (x *exchange) say(l line) Drop {
 	return DropNone
 }
 
-// sayAll delivers packets that arrive together: the end responds after all of them.
+// sayAll delivers packets in one burst: the end responds after all of them.
 func (x *exchange) sayAll(lines ...line) {
 	x.engine.lease.Lock()
 	for _, l := range lines {
@@ -132,8 +132,8 @@ func describeCompletion(c *ring.CQE) string {
 	return text
 }
 
-// describe returns the contents of an outgoing packet as text; of its payload the length and the first byte, which is
-// an eighth of its address.
+// describe returns the contents of an outgoing packet as text. The payload is described by its length and its first
+// byte, which is an eighth of its offset in memory.
 func (x *exchange) describe(frame []byte) string {
 	var p wire.Packet
 	if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() {
@@ -174,7 +174,7 @@ func (x *exchange) describe(frame []byte) string {
 	return text
 }
 
-// follow plays lines.
+// follow delivers the packets of lines and checks their effects.
 func (x *exchange) follow(name string, lines []line) {
 	x.Helper()
 	for i, l := range lines {

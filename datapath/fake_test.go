@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// fakeLink is a Link of plain slices: tests add received frames and inspect sent ones.
+// fakeLink is a Link that consists of slices: tests append received frames and inspect sent ones.
 type fakeLink struct {
 	refused  int
 	in       [][]byte
@@ -95,7 +95,7 @@ const (
 	slotLen            = 2048
 )
 
-// rig is an engine with one queue pair, seen from both sides of its queues.
+// rig is an engine with one queue pair, together with the program's side of its queues.
 type rig struct {
 	*testing.T
 	engine   *Engine
@@ -109,7 +109,7 @@ type rig struct {
 	wake     chan struct{}
 	again    chan struct{} // see leads
 	memory   []byte
-	states   []ib.QPState // that the engine chose
+	states   []ib.QPState // states that the engine has reported
 	fatal    bool         // one of these changes was fatal
 	overruns int
 }
@@ -132,7 +132,7 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 	return newRigWith(t, link, false)
 }
 
-// spinTime lets a worker that was woken detect a program that polls, on a single processor.
+// spinTime is long enough for a woken worker to detect a polling program on a single processor.
 const spinTime = 50 * time.Microsecond
 
 func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
@@ -189,7 +189,7 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	return &CQ{Session: r.session, Queue: producer, Wake: r.woken, Notify: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
 }
 
-// woken counts the events of an armed queue.
+// woken records an event of an armed queue.
 func (r *rig) woken() {
 	select {
 	case r.wake <- struct{}{}:

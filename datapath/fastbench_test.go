@@ -47,7 +47,7 @@ func BenchmarkFastRegion(b *testing.B) {
 	})
 }
 
-// fastBench is two ends, each with a region whose list is written.
+// fastBench consists of two ends, each with a fast region and its list of pieces.
 type fastBench struct {
 	*testing.B
 	from, to *end

@@ -75,7 +75,7 @@ func (x *fastExchange) register(r registered, spoil func(*ring.Reg)) string {
 
 const isRegistered = "0: fast registration 0B"
 
-// Checks of registrations (IBA 10.6.5.2, 11.6.2). A refused registration leaves the region free, without pieces.
+// Registrations are checked (IBA 10.6.5.2, 11.6.2). A refused registration leaves the region free, without pieces.
 func TestRegisterIsChecked(t *testing.T) {
 	const local, read, write, both = ib.AccessLocalWrite, ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.DMABidirectional
 	key := ib.RKey(testKey(fastMR))
@@ -125,8 +125,8 @@ func TestRegisterIsChecked(t *testing.T) {
 	}
 }
 
-// A registered region must be invalidated before it is registered again; then it can be, with another key and other
-// memory, and the old key is invalid. A free region stays free.
+// A registered region must be invalidated before it is registered again. It can then be registered with another key and
+// other memory, and the old key is invalid. An invalidated region stays free until then.
 func TestFastRegionLife(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))
@@ -156,8 +156,8 @@ func TestFastRegionLife(t *testing.T) {
 	}
 }
 
-// Contiguous memory is found as that of other regions, other memory piece by piece, by the program and by its peer.
-// Only registered memory is found.
+// The memory of a fast region is found by the program and by its peer: contiguous memory as a whole, as in other
+// regions, and other memory piece by piece. Memory outside the registration is not found.
 func TestFastRegionPieces(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))
@@ -199,7 +199,7 @@ func TestFastRegionPieces(t *testing.T) {
 	}
 }
 
-// With the local DMA key, a mapped address gives access to any region of the session, in its direction.
+// With the local DMA key, a mapped address gives access to any region of the session, in the direction of the mapping.
 func TestLocalDMAKey(t *testing.T) {
 	x := newFastExchange(t)
 	for name, row := range map[string]struct {
@@ -234,7 +234,7 @@ func TestLocalDMAKey(t *testing.T) {
 	}
 }
 
-// A WRITE whose key is invalidated meanwhile is refused from there on.
+// If a key is invalidated during a WRITE, the following packets of the WRITE are refused.
 func TestInvalidationInFlight(t *testing.T) {
 	x := newFastExchange(t)
 	key := ib.RKey(testKey(fastMR))

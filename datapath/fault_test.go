@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// broken is a card that two programs share. State of the first one is corrupt.
+// broken is a card that two programs share. Tests corrupt the engine's state of the first program.
 type broken struct {
 	*testing.T
 	engine *Engine
@@ -137,7 +137,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 			b.engine.Do(func() { row.spoil(b) })
 			row.act(b)
 			b.rounds()
-			if len(b.faults) == 0 || len(b.faults) > 2 { // one QP is sender and receiver
+			if len(b.faults) == 0 || len(b.faults) > 2 { // two faults: the QP is both sender and receiver
 				t.Fatalf("%d faults", len(b.faults))
 			}
 			for _, f := range b.faults {
@@ -155,8 +155,8 @@ func TestFaultCostsOneSession(t *testing.T) {
 	}
 }
 
-// ends flushes the requests of the broken program, as the control plane does, and removes its queue pairs. That may
-// fault too.
+// ends flushes the requests of the broken program and removes its queue pairs, as the control plane does. This may
+// panic too.
 func (b *broken) ends() {
 	quietly := func(do func()) {
 		defer func() { _ = recover() }()
@@ -238,7 +238,8 @@ func (l *brokenLink) Receive() int {
 	return l.fakeLink.Receive()
 }
 
-// A fault without a session drops the current packet. After too many faults the engine stops and reports that.
+// A fault outside the work of any session drops the current packet. After too many faults the engine stops and reports
+// this.
 func TestFaultOfNobody(t *testing.T) {
 	for _, times := range []int{1, maxFaults - 1, maxFaults} {
 		l := &brokenLink{times: times}
@@ -341,7 +342,7 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// The same for a message to one queue pair.
+// A fault at the receiver is not attributed to the sender either if the message is to a single queue pair.
 func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 	r := newRig(t)
 	m := r.member(0x10)
@@ -362,7 +363,7 @@ func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 	}
 }
 
-// After a message to a group on this card, the sender's work is in progress again.
+// A fault of the sender after it has sent a message to a group on this card is attributed to the sender.
 func TestFaultAfterAGroup(t *testing.T) {
 	r := newRig(t)
 	m := r.member(0x10)

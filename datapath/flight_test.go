@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// flight runs the engine until it waits, and returns the PSNs of the sent packets, and of those that request an
-// acknowledgement.
+// flight runs the engine until it has no more work, and returns the PSNs of the sent packets, and of those that request
+// an acknowledgement.
 func (x *exchange) flight() (sent, asked []int) {
 	x.Helper()
 	x.rest()
@@ -32,14 +32,14 @@ func (x *exchange) flight() (sent, asked []int) {
 	return sent, asked
 }
 
-// A long message requests acknowledgements at intervals. A loss halves the window, down to a few packets; acknowledged
-// packets let it grow again, and there are two acknowledgement requests per window.
+// A long message requests acknowledgements at intervals. A loss halves the window, down to a few packets;
+// acknowledgements let it grow again. There are two acknowledgement requests per window.
 func TestFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ib.WRRDMAWrite, length: 2000 * 256})
 	next := 0 // the oldest packet that is not acknowledged
 	for i, row := range []struct {
-		acked, first, window int // packets; those that are sent are from first to the window's end
+		acked, first, window int // in packets; the packets from first to the end of the window are sent
 		lost                 bool
 		asked                []int
 	}{
@@ -132,7 +132,8 @@ func TestWindowBeforeAREAD(t *testing.T) {
 	}
 }
 
-// A queue pair's turn ends after its share or the round's budget; it is done when it has no more packets.
+// A queue pair's turn ends after sendTurn packets or with the round's budget; the queue pair is done when it has no
+// more packets.
 func TestConnectionsTakeTurns(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	const packets = sendTurn + 20
@@ -159,7 +160,7 @@ func TestConnectionsTakeTurns(t *testing.T) {
 	}
 }
 
-// A queue pair whose peer is not ready is not in flight until it sends again.
+// A queue pair that has received an RNR NAK does not count as in flight until it sends again.
 func TestNotReadyIsNotInFlight(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
 	x.postAll(posted{o: ib.WRSend, length: 8})
@@ -173,7 +174,7 @@ func TestNotReadyIsNotInFlight(t *testing.T) {
 	}
 }
 
-// An RNR NAK is a response: packets that were lost before do not count any more, however long the wait.
+// An RNR NAK is a response: it resets the count of retries after earlier timeouts, however long the RNR wait.
 func TestNotReadyIsAnAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt, c.RNRRetry = 31, 1, 7 }) // hours
 	x.postAll(posted{o: ib.WRSend, length: 8})

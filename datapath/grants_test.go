@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// many connects both programs by a number of further connections, with as many outstanding READs as a card has, and
-// returns the first program's ends. Their peers have responded already.
+// many adds a number of connections between both programs, with the maximum number of outstanding READs, and returns
+// the first program's ends. Their peers have responded already.
 func (p *pairOf) many(count int) (all []*end) {
 	for i := range count {
 		number := wire.QPN(0x1000 + i)
@@ -31,8 +31,8 @@ func (p *pairOf) many(count int) (all []*end) {
 	return all
 }
 
-// dead gives the first program a number of connections to missing queue pairs. Each has packets to send, with a timeout
-// of hours.
+// dead adds to the first program a number of connections to queue pairs that do not exist. Each has packets to send,
+// and a timeout of hours.
 func (p *pairOf) dead(count, length int) (all []*end) {
 	for i := range count {
 		p.a.addQP(wire.QPN(0x8000 + i))
@@ -44,7 +44,7 @@ func (p *pairOf) dead(count, length int) (all []*end) {
 	return all
 }
 
-// died makes connections appear to have peers that have responded before.
+// died makes connections appear as if their peers had responded before.
 func (p *pairOf) died(all []*end) []*end {
 	p.a.engine.Do(func() {
 		for _, one := range all {
@@ -54,7 +54,8 @@ func (p *pairOf) died(all []*end) []*end {
 	return all
 }
 
-// exhaust makes connections to dead peers use up all grants of the first program, while others wait for long.
+// exhaust makes connections to dead peers use up all grants of the first program. Other connections then wait, with a
+// long patience.
 func (p *pairOf) exhaust(count, length int) (all []*end) {
 	all = p.died(p.dead(count, length))
 	for p.patient(); p.round() || p.granted(flight.Sends)+maxGrant <= maxFlight; {
@@ -70,7 +71,7 @@ func (p *pairOf) waits(one *end) bool {
 	return one.c.flight.Waits(flight.Sends)
 }
 
-// patient makes the first program's connections wait for grants for very long.
+// patient makes the first program's connections wait up to an hour for grants.
 func (p *pairOf) patient() { p.a.engine.flights.Patience = time.Hour }
 
 // impatient ends the waits prolonged by patient.
@@ -81,7 +82,7 @@ func (p *pairOf) impatient() {
 // granted returns the number of packets that are granted to the first program's connections, or in flight.
 func (p *pairOf) granted(k flight.Kind) int { return p.a.session.flights.Granted(k) }
 
-// waiting returns the number of them that wait.
+// waiting returns the number of the first program's connections that wait for grants.
 func (p *pairOf) waiting(k flight.Kind) int { return p.a.session.flights.Waiting(k) }
 
 // Budgets of package flight, in packets.
@@ -93,8 +94,8 @@ const (
 	maxPart    = 256
 )
 
-// Many connections of a program take turns: together they do not exceed the card's packets in flight, each sends many
-// packets at a time, and there are few acknowledgements. The written data arrives.
+// Many connections of a program take turns: together they do not exceed the card's limit of packets in flight, each
+// sends many packets at a time, and there are few acknowledgements. The written data arrives.
 func TestManyTakeTurns(t *testing.T) {
 	const count, length, rounds = 64, 100_000, 3
 	p := connect(t, wire.ServiceRC, 1, nil)
@@ -135,8 +136,8 @@ func TestManyTakeTurns(t *testing.T) {
 	p.nothingIsLeft()
 }
 
-// Connections become many while some are in the middle of a message without an acknowledgement request: their next
-// packet requests it. None waits for its timeout, which is hours here.
+// The number of connections grows while some are in the middle of a message whose packets in flight request no
+// acknowledgement: the next packet of each requests one. No connection waits for its timeout, which is hours here.
 func TestSharesBecomeSmallWithinAMessage(t *testing.T) {
 	const count, length = 10, 40 * 1024
 	p := connect(t, wire.ServiceRC, 1, nil)
@@ -167,8 +168,8 @@ func (p *pairOf) nothingIsLeft() {
 	}
 }
 
-// Connections to dead peers hold all grants. Other connections of the program wait for a while and then continue,
-// whether the dead ones are few with many packets in flight or many with few.
+// Connections to dead peers hold all grants. Other connections of the program wait for a while and then continue, both
+// beside few dead peers with many packets in flight each and beside many with few each.
 func TestTurnsBesideDeadPeers(t *testing.T) {
 	for _, row := range []struct{ count, length int }{{40, 1 << 20}, {34, 30 * 1024}, {100, 20 * 1024}} {
 		p := connect(t, wire.ServiceRC, 1, nil)
@@ -185,7 +186,7 @@ func TestTurnsBesideDeadPeers(t *testing.T) {
 	}
 }
 
-// The wait behind dead peers ends without other events.
+// The wait for grants held by connections to dead peers ends by its own timer, without other events.
 func TestWaitBehindDeadPeersEnds(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	live := p.many(1)[0]
@@ -198,8 +199,8 @@ func TestWaitBehindDeadPeersEnds(t *testing.T) {
 	}
 }
 
-// Connections to dead peers, however many, delay others of the program only once if the peers have responded before, or
-// if the first of them were few and used much.
+// Any number of connections to dead peers delays the program's other connections only once. This holds if the peers
+// have responded before, or if the first few of them held many packets.
 func TestManyDeadPeers(t *testing.T) {
 	const dead = 400
 	for _, opcode := range []ib.Opcode{ib.WRRDMAWrite, ib.WRRDMARead} {
@@ -239,7 +240,7 @@ func TestManyDeadPeers(t *testing.T) {
 	}
 }
 
-// When connections end, in whatever way, waiting ones receive their grants at once.
+// When connections end in any way, waiting ones receive their grants immediately.
 func TestWhoEndsMakesRoom(t *testing.T) {
 	for name, finish := range map[string]func(e *Engine, qp *QP){
 		"removed": func(e *Engine, qp *QP) { e.RemoveQP(qp) },
@@ -262,9 +263,9 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 				p.a.engine.Do(func() { finish(p.a.engine, one.qp) })
 			}
 			dead = slices.DeleteFunc(dead, func(one *end) bool { return name == "removed" || one.qp.State != ib.QPStateRTS })
-			p.round() // those that had waited send: only then are they refused
+			p.round() // connections that had waited send; only then are they refused
 		}
-		for p.round() && live.c.flight.Waits(flight.Sends) { // the budget of one round may not suffice for all
+		for p.round() && live.c.flight.Waits(flight.Sends) { // all may need more than the budget of one round
 		}
 		if waits, granted := live.c.flight.Waits(flight.Sends), p.granted(flight.Sends); waits || granted > maxGrant+live.c.Requester.Flying() {
 			t.Errorf("%s: %d packets are granted, it waits: %v", name, granted, waits)
@@ -272,8 +273,8 @@ func TestWhoEndsMakesRoom(t *testing.T) {
 	}
 }
 
-// Responses to READs take turns too, however long the READs are: they do not exceed the card's packets in flight,
-// except by some packets until connections notice each other.
+// Responses to READs take turns too, also for long READs: they do not exceed the card's limit of packets in flight,
+// except by some packets at the beginning, before each connection counts the others.
 func TestReadsTakeTurns(t *testing.T) {
 	const rounds = 12
 	for _, row := range []struct{ count, length, most int }{
@@ -302,7 +303,7 @@ func TestReadsTakeTurns(t *testing.T) {
 			for _, one := range all {
 				done += len(one.poll())
 				coming += one.c.Requester.Asked()
-				if one.c.deadline.due.IsZero() { // waiting ones get no responses: they are not in flight for long
+				if one.c.deadline.due.IsZero() { // without responses it soon does not count as in flight
 					p.a.engine.timers.stop(one.c)
 				}
 			}
@@ -318,7 +319,7 @@ func TestReadsTakeTurns(t *testing.T) {
 	}
 }
 
-// Connections with long READs have a part each at a time, and do not delay writing connections.
+// Connections with long READs request one part at a time, and do not delay connections that write.
 func TestReadsKeepNoWriteWaiting(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(50)
@@ -350,12 +351,14 @@ func TestReadsKeepNoWriteWaiting(t *testing.T) {
 			writes++
 		}
 	}
-	if long != 9 || short != 0 || writes != 10 || coming > 2*maxFlight { // the first are few; then the first to come have turns
+	// While there are few connections they share the limit directly; later ones take turns.
+	if long != 9 || short != 0 || writes != 10 || coming > 2*maxFlight {
 		t.Errorf("%d of 10 that read much, %d of 30 that read less, %d of 10 that write have sent something; %d packets are coming", long, short, writes, coming)
 	}
 }
 
-// Waiting connections are not in flight for long, since they get no responses, and still count as many.
+// Waiting connections get no responses and soon do not count as in flight, but they still count as connections that
+// need turns.
 func TestManyThatWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	all := p.many(64)
@@ -363,7 +366,7 @@ func TestManyThatWait(t *testing.T) {
 		one.post(to(ib.WRRDMARead, 0), ring.Atomic{}, at(0, maxPart*1024))
 	}
 	p.a.engine.Progress()
-	for _, one := range all[4:] { // as if few were in flight
+	for _, one := range all[4:] { // only 4 connections count as in flight
 		p.a.engine.timers.stop(one.c)
 	}
 	if flows := p.a.session.flights.Flows(); flows != 4 || !all[63].c.flight.TakesTurns() {
@@ -434,7 +437,7 @@ func TestSentAgainIsCounted(t *testing.T) {
 	}
 }
 
-// A few packets do not wait, whether they are sent or received.
+// A few packets do not wait for a grant, neither sent packets nor READ responses.
 func TestLittleDoesNotWait(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	live := p.many(2)
@@ -456,7 +459,7 @@ func TestLittleDoesNotWait(t *testing.T) {
 	}
 }
 
-// A connection that ends, in whatever way, leaves no packets counted for which others would wait.
+// When a connection ends in any way, none of its packets stay counted: other connections do not wait for them.
 func TestGrantsEnd(t *testing.T) {
 	for seed := range uint64(20) {
 		p := connect(t, wire.ServiceRC, 1, nil)

@@ -68,8 +68,8 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// Groups are distinguished by IP address, never by a shared MAC. A detached member receives no packets, even after
-// packets of the same pair.
+// Groups are distinguished by IP address: several groups can share a MAC. A detached member receives no packets, even
+// if the same pair of addresses is cached.
 func TestGroupsAreTheirAddress(t *testing.T) {
 	r := newRig(t)
 	r.setGroup(testGroup, r)
@@ -109,8 +109,8 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 	r.run()
 }
 
-// A message to a group is sent on the wire, and to every member on this device, including the sending queue pair unless
-// it disables that.
+// A message to a group is sent on the wire and to every member on this device, including the sending queue pair unless
+// its NoSelfLoopback is set.
 func TestGroupLoopback(t *testing.T) {
 	for _, mgid := range []wire.GID{testGroup, testGroup6} {
 		for _, blocked := range []bool{false, true} {
@@ -138,7 +138,7 @@ func TestGroupLoopback(t *testing.T) {
 	}
 }
 
-// Without local members a group message is sent to the wire only, and counted only as sent.
+// Without local members a group message is sent on the wire only, and counted only as sent.
 func TestGroupWithoutLocalMembers(t *testing.T) {
 	r := newRig(t)
 	r.sendToGroup(testGroup)
@@ -148,7 +148,7 @@ func TestGroupWithoutLocalMembers(t *testing.T) {
 	}
 }
 
-// A group message that a switch reflects was already delivered when it was sent.
+// A group message that a switch reflects is dropped: it was delivered when it was sent.
 func TestOwnGroupMessageReflected(t *testing.T) {
 	r := newRig(t)
 	r.setGroup(testGroup, r)

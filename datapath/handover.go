@@ -9,19 +9,19 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// siblings are the other engines of a card (package peers), as this engine uses them. A packet that arrives at one
-// engine for a session of another is handed over: the other engine receives it before the frames of its own link.
-// Packets from a queue pair of one engine to queue pairs of another are handed over too.
+// siblings connects an engine with the other engines of its card (package peers). A packet that arrives at one engine
+// for a session of another is handed over: the other engine receives it before the frames of its own link. Packets from
+// a queue pair of one engine to queue pairs of another are handed over too.
 //
-//	link ─► passOn ──────┐                     ┌─► arrival.receive ─► like packets from the link
+//	link ─► passOn ──────┐                     ┌─► arrival.receive ─► as packets from the link
 //	departure.loopBack ──┼─► Hand ··► Take ─► receiveOne
-//	launchToGroup ───────┘                     └─► deliver ─────────► like packets sent by this engine
+//	launchToGroup ───────┘                     └─► deliver ─────────► as packets sent by this engine
 //
-// Without siblings the embedded Peer is nil, and the cost per packet is one branch.
+// The embedded Peer is nil if the card has a single engine.
 type siblings struct {
 	*peers.Peer
 	engine  *Engine
-	looped  arrival     // a packet that another engine's queue pair has sent
+	looped  arrival     // the current packet, if another engine's queue pair has sent it
 	atomics *sync.Mutex // see peers.Card; nil without siblings
 }
 
@@ -35,8 +35,8 @@ func (s *siblings) join(e *Engine, card *peers.Card) (err error) {
 	return err
 }
 
-// passOn hands over a frame from the link, and reports whether this engine has finished with it. It checks only the
-// headers; the receiver checks everything.
+// passOn hands over a frame from the link, if it is for another engine. It reports whether the frame needs no further
+// processing by this engine. It parses the headers only; the receiving engine makes all checks.
 func (s *siblings) passOn(frame []byte) (done bool) {
 	p := &s.engine.rx.packet
 	if wire.Parse(frame, p) != wire.FaultNone {
@@ -61,7 +61,7 @@ func (s *siblings) passOnToGroup(dest wire.GID, frame []byte) (done bool) {
 	return len(to) > 0 && !own
 }
 
-// route finds the engines that a datagram is for, and reports whether each has room for it.
+// route sets d.across to the engines that a datagram is for, and reports whether each of them has room for it.
 func (s *siblings) route(d *departure, ah *AH) (room bool) {
 	switch {
 	case ah.Group:
@@ -74,8 +74,8 @@ func (s *siblings) route(d *departure, ah *AH) (room bool) {
 	return !d.across.Full()
 }
 
-// receive processes packets that other engines have handed over, using at most half of the budget. ready reports
-// whether the frames of the link are next.
+// receive processes packets that other engines have handed over, using at most half of the budget. some reports whether
+// there were any, ready whether the frames of the link can be processed next.
 func (s *siblings) receive() (some, ready bool) {
 	e := s.engine
 	kept := e.round.budget / 2
@@ -86,14 +86,15 @@ func (s *siblings) receive() (some, ready bool) {
 		}
 		e.round.budget -= 1 + len(p.Frame)/maxFrame
 		if s.receiveOne(p); len(p.Frame) > maxFrame {
-			p.Frame = nil // long frames are rare and large: their memory is not kept
+			p.Frame = nil // long frames are rare and large: release their memory
 		}
 	}
 	e.round.budget += kept
 	return some, !e.round.arriving.pending() && !s.Blocked()
 }
 
-// receiveOne processes one handed-over packet. A copy is counted in Copies: another engine has counted the packet.
+// receiveOne processes one handed-over packet. A copy is counted in Copies only: another engine has counted the packet
+// as received.
 func (s *siblings) receiveOne(p *peers.Packet) {
 	e := s.engine
 	c := &e.counters
@@ -129,8 +130,8 @@ func (s *siblings) deliver(p *peers.Packet) {
 	}
 }
 
-// sendRelayed sends frames of other engines' links, up to the number of requests that a round sends. If the link has no
-// room, the next round continues.
+// sendRelayed sends frames of other engines' links on this engine's link, at most sendBudget in a round. If the link
+// has no room, the next round continues. It reports whether it has sent or dropped any.
 func (s *siblings) sendRelayed() (some bool) {
 	for range sendBudget {
 		frame := s.NextRelayed()
@@ -150,7 +151,7 @@ func (s *siblings) sendFor(frame []byte) (done bool) {
 		e.counters.Drops[DropLinkDown]++
 		return true
 	}
-	e.round.blocked = true // the frame must be flushed, or the flush makes room
+	e.round.blocked = true // a flush sends the frame, or makes room for it
 	room := e.link.Reserve()
 	if room == nil {
 		return false

@@ -14,7 +14,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// datagrams converts an end's queue pair to datagrams in RTS, with handles 0 to the group and 1 to this card itself.
+// datagrams converts an end's queue pair to a UD queue pair in RTS. Address handle 0 refers to the group, handle 1 to
+// this card itself.
 func (c *crew) datagrams(e *end, group wire.GID) {
 	e.qp.Serve(new(Datagrams))
 	e.qp.QKey = testQKey
@@ -93,8 +94,8 @@ func TestWorkersGroup(t *testing.T) {
 	}
 }
 
-// TestWorkersFullInbox: an engine that does not run blocks senders to it. No packet is lost, and packets for other
-// engines are not blocked.
+// TestWorkersFullInbox: senders to an engine that runs no rounds are blocked when its inbox is full. No packet is lost,
+// and packets for other engines are not blocked.
 func TestWorkersFullInbox(t *testing.T) {
 	const packets = 3 * peers.Room
 	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)
@@ -133,8 +134,8 @@ func TestWorkersFullInbox(t *testing.T) {
 	}
 }
 
-// TestWorkersRun: workers run, connections cross them in both cards, paths and addresses change continuously, and queue
-// pairs are added and removed: every message arrives.
+// TestWorkersRun: every message arrives while workers run, packets are handed over in both cards, paths and addresses
+// change continuously, and queue pairs are added and removed.
 func TestWorkersRun(t *testing.T) {
 	const n, messages, length = 4, 300, 3000
 	network := link.NewNetwork(3)
@@ -198,8 +199,8 @@ func (e *end) pump(peer *end, messages, length int) {
 	}
 }
 
-// TestHandedGroupOfMany: a packet with more members than a round reaches counts once for each, also at an engine to
-// which it was handed over.
+// TestHandedGroupOfMany: a packet to a group with more members than the budget of a round counts once for each member,
+// also at an engine to which it was handed over.
 func TestHandedGroupOfMany(t *testing.T) {
 	const members = receiveBudget + 50
 	a := newCrew(t, link.NewNetwork(1), 1, 2, straight)

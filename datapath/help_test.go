@@ -39,8 +39,8 @@ func (p *pairOf) sends(count int) {
 	}
 }
 
-// completes waits for a number of completions at both ends. The first end only has acknowledgements to find, so the
-// second one's worker has finished.
+// completes waits for a number of completions at both ends. The first end completes its requests when it receives the
+// acknowledgements, which the second end's worker has sent before.
 func (p *pairOf) completes(count int) { p.complete(count, count) }
 
 func (p *pairOf) complete(atA, atB int) {
@@ -61,8 +61,8 @@ func (p *pairOf) successes(e *end) int {
 	return len(got)
 }
 
-// TestHelp: a message, its acknowledgement and the program's notification need one worker, while the other one stays
-// asleep. A worker that is about to sleep, or handles its timers, is woken; that is rare.
+// TestHelp: one worker handles a message, its acknowledgement and the program's notification while the other worker
+// stays asleep. A worker that was about to sleep, or handles its timers, runs itself; this is rare.
 func TestHelp(t *testing.T) {
 	p := helpful(t)
 	helped := 0
@@ -84,7 +84,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestHelpIsForLittle: the other worker is woken for more packets, and if its engine is in use.
+// TestHelpIsForLittle: the other worker is woken if there are more packets, or if the lease of its engine is not free.
 func TestHelpIsForLittle(t *testing.T) {
 	p := helpful(t)
 	p.sends(8)
@@ -120,7 +120,7 @@ func TestHelpAtTheEnd(t *testing.T) {
 	p.a.engine.Round()
 }
 
-// TestWhoHelps: programs that run rounds themselves do not help others, and neither do cards with several workers.
+// TestWhoHelps: a card whose programs run rounds has no helper, and neither has a card with several workers.
 func TestWhoHelps(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	if p.a.engine.helper != nil || newHelper(p.a.engine, false) != nil {

@@ -18,8 +18,8 @@ import (
 // hostileVariable is the number of packets that TestHostilePeer forges, and of requests that TestHostileProgram posts.
 const hostileVariable = "ROCED_HOSTILE"
 
-// The parts of the memory of an end with a hostile peer. Only the first is writable for it, and only the second is
-// written on the end's own behalf: by receive requests, READs and atomics.
+// The parts of the memory of an end with a hostile peer. Only the first is writable for the peer. Only the second is
+// written by the end's own requests: receive requests, READs and atomics.
 const (
 	openLen   = 8 << 10
 	ownFrom   = 32 << 10
@@ -34,8 +34,8 @@ type victim struct {
 	frame    [wire.MaxHeaders + 32<<10 + wire.MaxTrailer]byte
 	before   []byte
 	packets  int
-	stoodFor uint64  // the number of packets that they claim to stand for
-	arriveAt *Engine // of the same card, hands packets over; nil: the victim's own
+	stoodFor uint64  // the number of packets that these stand for according to their headers
+	arriveAt *Engine // engine of the same card that receives the packets and hands them over; nil: the victim's own
 }
 
 func newVictim(t *testing.T, service wire.Service) *victim {
@@ -92,7 +92,7 @@ func (v *victim) revive(r *rand.Rand) {
 	}
 }
 
-// forge returns a packet that is close to a valid next one: interesting values are frequent in each field.
+// forge returns a packet similar to the valid next one: boundary values are frequent in each field.
 func (v *victim) forge(r *rand.Rand) []byte {
 	c := v.c
 	h := wire.Transport{
@@ -137,7 +137,7 @@ func (v *victim) seal(h *wire.Transport, length int) []byte {
 	return v.frame[:v.template.SealTransport(v.frame[:], h, length)]
 }
 
-// take delivers a frame to the victim, and runs the resulting work.
+// take delivers a frame to the victim, and runs its engine.
 func (v *victim) take(frame []byte) {
 	v.packets++
 	v.stoodFor++
@@ -176,7 +176,7 @@ func (v *victim) intact() {
 	}
 }
 
-// harass forges packets until the queue pair has failed, or a number of packets were sent.
+// harass sends up to 64 forged packets, until the queue pair has failed.
 func (v *victim) harass(r *rand.Rand) { v.harassBy(r, func() []byte { return v.forge(r) }) }
 
 // harassBy is harass with packets from forge.
@@ -317,7 +317,7 @@ func (v *victim) bring(r *rand.Rand, state ib.QPState) {
 	})
 }
 
-// FuzzHostilePeer searches for a sequence of packets that TestHostilePeer does not find.
+// FuzzHostilePeer searches for sequences of packets that TestHostilePeer does not generate.
 func FuzzHostilePeer(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2})
 	f.Fuzz(func(t *testing.T, seed uint64, packets []byte) {

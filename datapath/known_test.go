@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// another returns a queue pair of another program on the end's engine. Its template has the addresses of the victim's
-// peer on the same card: they are the card's own.
+// another returns a queue pair of another program on the end's engine. It sends with the card's own addresses, which
+// are also those of the victim's peer, as the peer is on the same card.
 func (e *end) another(number wire.QPN, service wire.Service) *end {
 	e.Helper()
 	o := &end{TB: e.TB, engine: e.engine, memory: make([]byte, 4096), mac: e.mac, gid: e.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
@@ -34,8 +34,8 @@ func (e *end) addQP(number wire.QPN) {
 	e.qp.Number, e.qp.DoorbellIndex = number, uint32(number)
 }
 
-// A connection on one card accepts packets only from its peer, whatever another program of the card sends, even with
-// valid keys and the expected PSN.
+// A connection whose peer is on the same card accepts packets from the peer only. Packets from another program of the
+// card are dropped, even with valid keys and the expected PSN.
 func TestOthersAreNotHeard(t *testing.T) {
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		network := link.NewNetwork(1)

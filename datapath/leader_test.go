@@ -85,8 +85,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// leads waits until a program is the leader, and asleep. A program that found the worker awake, as at the end of a
-// grace, is made to retry. It gets no event: a pending event would end the leader's sleep.
+// leads waits until a program is the leader and asleep. A program that found the worker awake, for example at the end
+// of a grace period, is made to retry, but without an event: a pending event would end the leader's sleep.
 func (r *rig) leads() {
 	r.Helper()
 	wait(r.T, "a leader that sleeps", func() bool {
@@ -125,7 +125,7 @@ func TestLeaderRunsTheEngine(t *testing.T) {
 			t.Fatal("it did not lead")
 		}
 		if b.engine.runner.State() != runner.Asleep {
-			awake++ // woken at the end of a grace
+			awake++ // woken at the end of a grace period
 		}
 	}
 	if awake > messages/2 {
@@ -147,7 +147,7 @@ func TestOthersCompleteForTheLeader(t *testing.T) {
 	}
 }
 
-// When the leader leaves, for whatever reason, the worker takes over, also for other waiters.
+// When the leader leaves for any reason, the worker runs the rounds, also for other waiters.
 func TestLeaderLeaves(t *testing.T) {
 	a, b := newHosts(t)
 	for i := range 100 {
@@ -171,8 +171,8 @@ func TestLeaderLeaves(t *testing.T) {
 	}
 }
 
-// A leader that leaves and does not wait again hands frames over to the worker: immediately, and after short waits in
-// quick succession at the end of the grace.
+// After a leader has left and does not wait again, the worker receives the frames: immediately, or at the end of the
+// grace period if the leader has waited several times for short periods.
 func TestLeaderDoesNotComeBack(t *testing.T) {
 	a, b := newHosts(t)
 	for _, waits := range []int{1, 2, 50} {

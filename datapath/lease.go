@@ -11,10 +11,11 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Do runs change between two rounds and returns after it. Objects that change removed from the engine's tables are then
-// no longer in use. If change left work, Do calls the worker.
+// Do runs change between two rounds. When it returns, objects that change has removed from the engine's tables are no
+// longer in use. If change left work, Do calls the worker.
 //
-// A panic in change propagates to the caller of Do and leaves the lease free. A panic in Do itself is contained.
+// A panic in change releases the lease and propagates to the caller of Do. A panic when Do publishes completions is
+// contained.
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	if e.change(change) {
@@ -33,7 +34,7 @@ func (e *Engine) change(change func()) (more bool) {
 	return e.more()
 }
 
-// Round implements runner.Rounds. Calls of Do that wait for the lease go first.
+// Round implements runner.Rounds. Calls of Do that wait for the lease precede it.
 func (e *Engine) Round() (worked, more bool) {
 	for tries := 0; tries < 100 && e.wanted.Load() != 0; tries++ {
 		runtime.Gosched()
@@ -59,8 +60,8 @@ func (e *Engine) LastRound() (worked, more bool) {
 	return e.runRound(), e.more()
 }
 
-// Rest implements runner.Rounds. Its stores pair with announceRest, port.noteArrived and peers.Peer.Hand: the worker's
-// last round runs after it.
+// Rest implements runner.Rounds. The worker calls LastRound after Rest. Its stores therefore pair with announceRest,
+// port.noteArrived and peers.Peer.Hand.
 func (e *Engine) Rest(state runner.State) {
 	e.doorbells.rests.Store(state != runner.Busy)
 	e.link.SetAsleep(state == runner.Asleep)
@@ -70,8 +71,8 @@ func (e *Engine) Rest(state runner.State) {
 }
 
 // Progress runs a round in the thread of a program that polls, unless another thread is running one, and reports
-// whether it did. If the control plane waits for the lease, Progress queues behind it, so that polling cannot starve
-// the control plane.
+// whether it ran a round. If the control plane waits for the lease, Progress waits behind it, so that polling cannot
+// starve the control plane.
 func (e *Engine) Progress() bool {
 	if e.wanted.Load() != 0 {
 		e.lease.Lock()
@@ -82,8 +83,9 @@ func (e *Engine) Progress() bool {
 	return e.runInline(glances)
 }
 
-// Kick runs a round, or only the sending half of one, in the caller's thread, which is faster than waking the worker. A
-// program calls it after it has rung its doorbell and found the card asleep.
+// Kick runs a round in the caller's thread, which is faster than waking the worker; most of these rounds only send. A
+// program calls Kick after it has rung its doorbell, if the doorbell is marked asleep. If the lease is not free, Kick
+// calls the worker instead.
 func (e *Engine) Kick(s *Session) {
 	e.doorbells.call(s)
 	if e.wanted.Load() != 0 || !e.lease.TryLock() {
@@ -122,8 +124,8 @@ func (e *Engine) runHeld(how listening) (worked, more, ran bool) {
 	return worked, e.more(), true
 }
 
-// Until runs rounds in the caller's thread until done returns true, and reports whether that was within the timeout.
-// done runs between the rounds.
+// Until runs rounds in the caller's thread until done returns true or the timeout expires. It returns false after a
+// timeout, and true at once if the engine is closed. done runs between the rounds.
 func (e *Engine) Until(done func() bool, timeout time.Duration) bool {
 	for end := time.Now().Add(timeout); ; {
 		over, worked := false, false
@@ -156,7 +158,8 @@ func (e *Engine) ChangeLink(change func()) {
 
 // linkChanged returns the descriptors to sleep on after a change of the link. It runs in Do.
 func (e *Engine) linkChanged() (descriptors []int) {
-	if e.round.taken == 0 && !e.round.arriving.pending() { // drop pointers to frames that are not borrowed any more: their memory may be unmapped
+	// Clear pointers to frames that are no longer borrowed: their memory may be unmapped.
+	if e.round.taken == 0 && !e.round.arriving.pending() {
 		e.rx.packet, e.round.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
 	}
 	return e.descriptors()
@@ -168,13 +171,13 @@ func (e *Engine) Wake(s *Session) {
 	e.runner.Call()
 }
 
-// HearCalls makes the worker watch an eventfd and treat each write to it as a Wake of the session. Any goroutine may
-// call it, except under the lease.
+// HearCalls makes the worker watch an eventfd, and treat each write to it as a call of Wake for the session. Any
+// goroutine may call it, except under the lease.
 func (e *Engine) HearCalls(s *Session, fd int) error {
 	return e.runner.HearCalls(fd, func() { e.doorbells.call(s) })
 }
 
-// EndCalls stops watching the descriptor of a HearCalls. Any goroutine may call it, except under the lease.
+// EndCalls ends HearCalls for an eventfd. Any goroutine may call it, except under the lease.
 func (e *Engine) EndCalls(fd int) { e.runner.EndCalls(fd) }
 
 // Waiter is a program that sleeps until it has a completion.
@@ -187,20 +190,21 @@ func (e *Engine) BeginWait() { e.runner.BeginWait() }
 // EndWait ends a BeginWait.
 func (e *Engine) EndWait() { e.runner.EndWait() }
 
-// NoteReady reports that a program was about to wait and found a completion.
+// NoteReady notes that a program was about to wait and found a completion.
 func (e *Engine) NoteReady() { e.runner.NoteReady() }
 
 // Lead makes a waiting program the leader, and returns true when its wait is over. It returns false at once if another
-// program waits too or the worker is not asleep: the program must then wait for its event. The caller has called
+// program waits too or the worker is not asleep: the program must then wait for its event. The caller must have called
 // BeginWait.
 func (e *Engine) Lead(waiter Waiter) (over bool) { return e.runner.Lead(waiter) }
 
 // WakeLeader makes the leader check whether its wait is over. Any goroutine may call it.
 func (e *Engine) WakeLeader() { e.runner.WakeLeader() }
 
-// helper lets the workers of two engines on an in-memory network run rounds for each other. A worker runs a few rounds
-// of the other engine to deliver a few short packets, if the other worker sleeps: waking it would take longer. All
-// programs of both cards belong to one user, so a user's programs delay only programs of the same user.
+// helper lets the workers of engines on an in-memory network run rounds for each other. If another worker sleeps, a
+// worker that has sent it a few short packets runs a few rounds of its engine, which is faster than waking that worker.
+// Only engines of cards whose programs all belong to the same user help each other, so a user's programs delay no
+// programs of other users.
 //
 //	round: own engine, under its lease ──► then, without a lease, help for the engines that received packets
 type helper struct {
@@ -209,14 +213,15 @@ type helper struct {
 }
 
 const (
-	// helpRounds is the maximum number of consecutive rounds of another engine: one for the packets, one that finds no
-	// more, and one for packets that arrive meanwhile.
+	// helpRounds is the maximum number of consecutive rounds of another engine: one for the packets, one for packets
+	// that arrive meanwhile, and one that finds no more packets.
 	helpRounds = 3
-	// mostHelped is the maximum number of engines helped after a round; the workers of other engines are woken.
+	// mostHelped is the maximum number of engines helped after a round. The workers of further engines are woken.
 	mostHelped = 2
 )
 
-// newHelper returns an engine's helper; nil if programs run its rounds, or the card has several engines.
+// newHelper returns an engine's helper. It returns nil if the network is not in memory, programs run the engine's
+// rounds, or the card has several engines.
 func newHelper(e *Engine, alone bool) *helper {
 	if !alone || e.memory == nil || e.peers.Peer != nil {
 		return nil
@@ -224,14 +229,14 @@ func newHelper(e *Engine, alone bool) *helper {
 	return &helper{e, e.memory}
 }
 
-// setUser sets the user whose programs use the card; nil: none, or several users. It runs in Do.
+// setUser sets the user that owns all programs of the card; nil: no programs, or several users. It runs in Do.
 func (h *helper) setUser(user any) { h.port.SetHelp(user, h.help) }
 
 // round runs a round for the worker, then helps other engines. The caller holds the lease, which round releases.
 func (h *helper) round() (worked, more bool) {
 	worked, more, owed := h.runOwing()
 	few := min(mostHelped, len(owed))
-	for _, p := range owed[few:] { // before this thread is busy with other engines
+	for _, p := range owed[few:] { // first, because helping keeps this thread busy
 		p.Call()
 	}
 	goesOn := true
@@ -242,7 +247,7 @@ func (h *helper) round() (worked, more bool) {
 			p.Call()
 		}
 	}
-	clear(owed) // ports that may be closed
+	clear(owed) // the ports may be closed later
 	return worked, more
 }
 
@@ -257,8 +262,8 @@ func (h *helper) runOwing() (worked, more bool, owed []link.Port) {
 	return worked, e.more(), h.port.TakeWakes()
 }
 
-// help runs rounds in the thread of another engine's worker. It reports whether the engine's own worker may stay
-// asleep.
+// help runs rounds of this engine in the thread of another engine's worker. It reports whether this engine's own worker
+// may stay asleep.
 func (h *helper) help() (done bool) {
 	e := h.engine
 	for range helpRounds {

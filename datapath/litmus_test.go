@@ -40,8 +40,8 @@ func TestLitmusDeregister(t *testing.T) {
 	})
 }
 
-// TestLitmusKick: a program posts and finds the card asleep. It runs a round, or wakes the worker if another round
-// holds the lease. The engine's own fields are not atomic: the lease passes them from round to round.
+// TestLitmusKick: a program posts and finds its doorbell marked asleep. It runs a round, or wakes the worker if another
+// round holds the lease. The engine's fields are not atomic: the lease synchronises the accesses of all rounds.
 func TestLitmusKick(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"lease: store plain":   "later accesses wait for the load of the lock",
@@ -95,7 +95,7 @@ func wake(t *litmus.Thread) {
 	t.If(doing.Is(1), func() { t.Store("sleeper.wake", "woken", litmus.Plain, 1) })
 }
 
-// TestLitmusSuspend suspends a session with a quiet doorbell while its program posts.
+// TestLitmusSuspend suspends a session whose doorbell has not been rung, while its program posts.
 func TestLitmusSuspend(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"suspendQuiet: store plain": "SetAsleep releases",

@@ -10,7 +10,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// keeper returns an exchange of a card that keeps packets ahead of a missing one, and retransmits only missing packets.
+// keeper returns an exchange of a card that keeps up to room packets that arrive before a missing one, and retransmits
+// only missing packets.
 func keeper(t *testing.T, room int) *exchange {
 	t.Helper()
 	x := newExchange(t, wire.ServiceRC, nil)
@@ -22,7 +23,7 @@ func keeper(t *testing.T, room int) *exchange {
 	return x
 }
 
-// Packets that arrived ahead of a missing one are executed after it, in order, and acknowledged with it.
+// Packets that arrive before a missing one are executed after it, in order, and acknowledged with it.
 func TestAheadIsKept(t *testing.T) {
 	x := keeper(t, 8)
 	for i := range 6 {
@@ -58,7 +59,8 @@ func TestAheadIsKept(t *testing.T) {
 	}
 }
 
-// A peer that misses one packet gets only that one. Its acknowledgement then shows whether it has the rest.
+// Only the packet that the peer misses is retransmitted. The acknowledgement then shows whether the peer has kept the
+// later ones.
 func TestOneIsSentAgain(t *testing.T) {
 	write := posted{o: ib.WRRDMAWrite, length: 8}
 	x := keeper(t, 8)

@@ -31,8 +31,8 @@ func (r *rig) complete(n int) {
 	r.run()
 }
 
-// The event is sent with the last completion of the count, wherever rounds end; completions before the queue was armed
-// do not count.
+// The event is sent with the completion that reaches the count, however the completions are divided among rounds.
+// Completions from before the queue was armed do not count.
 func TestModerationByCount(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 4, Period: time.Hour})
 	r.complete(3)
@@ -109,7 +109,7 @@ func TestModerationEnds(t *testing.T) {
 	}
 }
 
-// The alarm wakes a sleeping worker every time, for each of several CQs; afterwards no timer runs.
+// The alarm wakes a sleeping worker each time, for each of several CQs. Afterwards no timer runs.
 func TestAlarmWakesTheWorker(t *testing.T) {
 	r := newRigOn(t, &fakeLink{})
 	var events [3]atomic.Int32
@@ -144,7 +144,7 @@ func TestAlarmWakesTheWorker(t *testing.T) {
 	})
 }
 
-// Armings and a threshold with any content only cause unrequested events.
+// Invalid armings and thresholds, which a program can write, have no effect other than additional events.
 func TestArmedWordOfAnyContent(t *testing.T) {
 	r, events := newModerated(t, Moderation{Count: 2, Period: time.Nanosecond})
 	for bits := range uint32(64) {

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A change that leaves work wakes a sleeping worker, because no other event would.
+// A change that leaves work wakes a sleeping worker, as no other event would wake it.
 func TestChangeWakesTheWorker(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -42,7 +42,8 @@ func (r *rig) parked() {
 	})
 }
 
-// While the worker is parked the doorbell is marked asleep, and a post that calls is sent in the caller's thread.
+// While the worker is parked the doorbell is marked asleep, and a program that posts and calls Kick sends in its own
+// thread.
 func TestPostToAParkedWorker(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -66,7 +67,7 @@ func TestPostToAParkedWorker(t *testing.T) {
 	}
 }
 
-// Many posts without a wait park the worker, while posts are still sent at once; when a program waits, the worker runs
+// Many posts without a wait park the worker; posts are still sent immediately. When a program waits, the worker runs
 // again.
 func TestManyKicks(t *testing.T) {
 	left, right := newWire(t)
@@ -116,15 +117,15 @@ func TestNoParkingWhileAProgramWaits(t *testing.T) {
 			}
 			was = is
 		}
-		if parkings > 1 { // one may have been started before
+		if parkings > 1 { // one may have begun before the wait
 			t.Fatalf("parked %d times while a program waits", parkings)
 		}
 		a.engine.EndWait()
 	}
 }
 
-// Frames that waited when the link went down are counted when they are known to be unsent; while it is down the link is
-// not retried.
+// Frames that are waiting when the link goes down are counted as dropped once the link reports them as unsent. While it
+// is down, the link is not flushed again.
 func TestLinkDownWithFramesWaiting(t *testing.T) {
 	r := newRig(t)
 	r.link.stuck = true
@@ -153,7 +154,7 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 	}
 }
 
-// A kick sends without polling for packets. A program that only posts receives packets too.
+// A kick sends without polling for packets. A program that only posts also receives packets after some kicks.
 func TestKicksReceive(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(7, piece(0, 200))
@@ -190,8 +191,8 @@ func (l *glancingLink) Glance() int {
 	return l.fakeLink.Receive()
 }
 
-// A program that polls uses short polls of an idle link, and a complete poll every few times. The worker, which may
-// sleep next, uses complete polls.
+// A polling program uses fast polls of an idle link, with a complete poll after every few of them. The worker, which
+// may sleep afterwards, uses only complete polls.
 func TestPollingGlances(t *testing.T) {
 	l := &glancingLink{fakeLink: &fakeLink{}}
 	r := newRigOn(t, l)

@@ -18,11 +18,11 @@ const (
 	PathLocal                        // delivered locally: the destination is this card
 )
 
-// Path is the route to one destination, shared by all its address handles. The control plane changes it between rounds
-// (SetPath) when neighbours, routes or addresses change.
+// Path is the route to one destination, shared by all address handles and connections with this destination. The
+// control plane changes it between rounds (SetPath) when neighbours, routes or addresses change.
 type Path struct {
 	state    PathState
-	ethernet [12]byte            // destination, source
+	ethernet [12]byte            // destination MAC and source MAC
 	mtu      int                 // maximum payload of the route, in bytes; 0: that of the port
 	waiting  [peers.Max][][]byte // frames held while resolving, by index of the engine
 }
@@ -31,7 +31,7 @@ type Path struct {
 type PathAttr struct {
 	State            PathState
 	DestMAC, FromMAC wire.MAC
-	// MTU is the route's MTU if it is smaller than the port's, else 0.
+	// MTU is the route's MTU if it is smaller than the port's; otherwise 0.
 	MTU wire.MTU
 }
 
@@ -62,13 +62,13 @@ func (p *Path) Waiting() (n int) {
 	return n
 }
 
-// waitingFor returns the waiting packets that an engine holds.
+// waitingFor returns the list of the packets that an engine holds for the path.
 func (p *Path) waitingFor(e *Engine) *[][]byte {
 	return &p.waiting[e.peers.Place()]
 }
 
-// hold keeps a packet until its neighbour is resolved, as the kernel does (arp_queue). It allocates, which is
-// acceptable because it is rare.
+// hold keeps a packet until the neighbour is resolved, as the kernel does (arp_queue). It copies the packet to newly
+// allocated memory, which is acceptable because it is rare.
 func (p *Path) hold(e *Engine, frame []byte) {
 	waiting := p.waitingFor(e)
 	if len(*waiting) == maxWaiting || e.round.held == maxHeld {

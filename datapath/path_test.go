@@ -121,7 +121,7 @@ func TestWaitingPacketsHaveLimits(t *testing.T) {
 	}
 }
 
-// A message longer than its route's MTU is dropped with its own reason; one of exactly that length is sent.
+// A message longer than its route's MTU is dropped as DropPathMTU; one of exactly that length is sent.
 func TestPathMTU(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.session.SetAH(5, r.ah(PathAttr{State: PathOpen, MTU: wire.MTU256}, peerGID)) })

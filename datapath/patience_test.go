@@ -14,8 +14,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// If the peer does not respond, the request fails after all retries, and not earlier (IBA 9.7.6.1.3: a requester waits
-// between one and four times the timeout, retry_cnt+1 times).
+// If the peer does not respond, the request fails after all retries, and not earlier. A requester waits retry_cnt+1
+// times, each time between one and four times the timeout (IBA 9.7.6.1.3).
 func TestPeerIsSilent(t *testing.T) {
 	const retries, timeout = 3, 8
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt, c.Timeout = retries, timeout })
@@ -34,7 +34,8 @@ func TestPeerIsSilent(t *testing.T) {
 	}
 }
 
-// If the peer has no receive request, the request fails after rnr_retry attempts, or waits for one.
+// If the peer has no receive request, the request fails after rnr_retry retries, or is retried without limit if
+// rnr_retry is 7.
 func TestPeerIsNotReady(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 2 })
 	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 3000))
@@ -131,7 +132,7 @@ func TestConnectedToItself(t *testing.T) {
 	}
 }
 
-// The memory of a request may be deregistered while it is sent: it fails, and later ones are flushed.
+// If the memory of a request is deregistered while it is sent, the request fails and later ones are flushed.
 func TestMemoryIsTakenAway(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	p.a.post(to(ib.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
@@ -191,7 +192,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// The message that makes a program end its queue pair is acknowledged.
+// A message is acknowledged even if its receiver ends the queue pair as soon as it has received the message.
 func TestLastMessageIsAcknowledged(t *testing.T) {
 	for _, end := range []func(e *end){
 		func(e *end) { e.engine.RemoveQP(e.qp) },
@@ -211,7 +212,7 @@ func TestLastMessageIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A CQ overrun by a connection's completions ends the connection, whatever is outstanding.
+// If a connection's completions overrun its CQ, the connection ends, whatever requests are outstanding.
 func TestConnectionOverrunsItsCQ(t *testing.T) {
 	for _, o := range []ib.Opcode{ib.WRSend, ib.WRRDMAWrite, ib.WRRDMARead, ib.WRAtomicFetchAndAdd} {
 		p := connect(t, wire.ServiceRC, 1, nil)
@@ -270,8 +271,8 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 	}
 }
 
-// Packets that exceed the interface's current MTU are not sent: the request fails as on a path that loses them, and one
-// event reports the cause.
+// Packets that exceed the interface's current MTU are not sent. The request fails as on a path that loses the packets,
+// and one event reports the cause.
 func TestConnectionIsLongerThanThePort(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt = 1 })
 	p.a.engine.Do(func() { p.a.engine.tables.setMTU(wire.MTU512) })

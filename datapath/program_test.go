@@ -29,7 +29,7 @@ type scribbler struct {
 	window                 ib.RKey
 }
 
-// Places in a queue's memory; see ring.h.
+// Offsets in a queue's memory; see ring.h.
 const (
 	producerAt = 0
 	consumerAt = 128
@@ -111,12 +111,12 @@ func slot(memory []byte, entries int) []byte {
 	return memory[slotsAt+next*stride:][:stride]
 }
 
-// announce posts the next slot.
+// announce posts the next slot by incrementing the producer index.
 func announce(memory []byte) {
 	binary.NativeEndian.PutUint32(memory[producerAt:], binary.NativeEndian.Uint32(memory[producerAt:])+1)
 }
 
-// base writes a valid request of each kind, so that a changed byte is the only fault.
+// base writes a valid receive request and a valid send request, so that a byte changed later is the only fault.
 func (s *scribbler) base(o ib.Opcode) {
 	recv := slot(s.recvMemory, 8)
 	clear(recv)
@@ -320,7 +320,7 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// scribble executes steps: an action, a place, and a value.
+// scribble executes steps; each consists of an action, an offset and a value.
 func (s *scribbler) scribble(steps []byte) {
 	s.enter(ib.QPStateRTS)
 	for len(steps) >= 4 {
@@ -343,7 +343,7 @@ func (s *scribbler) scribble(steps []byte) {
 			s.run()
 		case 6:
 			s.enter(scribbledStates[int(value)%len(scribbledStates)])
-		case 7: // anywhere, including requests already posted
+		case 7: // any offset, including those of requests already posted
 			memory := s.sendMemory
 			if high&0x80 != 0 {
 				memory = s.recvMemory

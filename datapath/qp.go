@@ -12,7 +12,8 @@ import (
 // QP is the engine's part of a queue pair. Recv is its own receive queue, or its SRQ's if SRQ is set. RecvPD is the PD
 // of the memory that receive requests may write to: the SRQ's or its own.
 type QP struct {
-	// First the fields that a received packet needs: with ten thousand queue pairs hardly any is in the cache.
+	// The fields that a received packet needs come first, to share cache lines: with ten thousand queue pairs, few are
+	// in the processor's cache.
 	Session *Session
 	service Service
 	Recv    *ring.RecvConsumer
@@ -33,33 +34,35 @@ type QP struct {
 	CompletionToken uint32 // copied to each of its completions: CQE.Token
 	MaxInline       uint32
 	MaxSendSGE      uint32
-	// NoSelfLoopback: the queue pair does not receive the packets that it sends to groups.
+	// NoSelfLoopback prevents the queue pair from receiving the packets that it sends to groups.
 	NoSelfLoopback bool
-	waiting        bool    // it is in the engine's turns
-	before, behind *QP     // its neighbours in the turns
+	waiting        bool    // it is in the turns of its session
+	before, behind *QP     // the previous and the next queue pair in these turns
 	Domain         *Domain // of an XRC target, which has neither queues nor CQs of its own
 
-	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means that no completion
-	// reports it, because the CQ was overrun. It runs under the lease.
+	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal is true if no completion
+	// reports the change, because the CQ was overrun. It runs under the lease.
 	NoteState func(s ib.QPState, fatal bool)
-	// NoteLastWQE is called when a queue pair with an SRQ has moved to ERR: it consumes no more receive requests, and
-	// the completions of those consumed are published. It runs under the lease.
+	// NoteLastWQE is called when a queue pair with an SRQ has moved to ERR, consumes no more receive requests, and the
+	// completions of the consumed ones are published. It runs under the lease.
 	NoteLastWQE func()
 	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
 	// EventQPReqErr, EventQPAccessErr, EventPathMigErr. It runs under the lease.
 	NoteEvent func(ib.EventType)
 }
 
-// Service implements a queue pair's transport service: Datagrams or a Connection. Its send is done when the queue is
-// empty or the state of the queue pair holds it back. It also stops, not done, when the queue pair's turn or the
-// round's budget ends, or when the link has no free frame.
+// Service implements a queue pair's transport service: Datagrams or a Connection.
+//
+// send returns done if the queue is empty or the queue pair cannot send in its current state. It returns not done if
+// the queue pair's turn or the round's budget has ended, or the link has no free frame; the queue pair then gets
+// another turn. moved reports whether it sent or flushed anything.
 type Service interface {
 	open(e *Engine, qp *QP)               // the queue pair is added
 	close()                               // it is removed
 	halt()                                // it stops, after a fault
 	enter(state ib.QPState)               // its state changes
 	receive(a *arrival) Drop              // handles a packet
-	send(d *departure) (moved, done bool) // its turn; see Service
+	send(d *departure) (moved, done bool) // sends packets; see Service
 	flush()                               // in ERR: flushes the receive requests that are consumed and not completed
 	leaving() bool                        // see QP.Leaving
 	psn() *wire.PSN                       // of the next packet to send
@@ -75,9 +78,8 @@ func (qp *QP) PSN() wire.PSN { return *qp.service.psn() }
 // SetPSN sets the PSN of the next packet to send, before RTS. It runs in Do.
 func (qp *QP) SetPSN(psn wire.PSN) { *qp.service.psn() = psn }
 
-// Leaving reports whether a close of the queue pair should wait, as send requests have packets that are not sent yet
-// and can be. It does not wait for acknowledgements: a dead peer sends none, and sent requests complete in no other
-// way.
+// Leaving reports whether a close of the queue pair should wait, because send requests have packets that are not sent
+// yet and can be sent. Packets that are sent and not acknowledged do not count: a dead peer never acknowledges them.
 func (qp *QP) Leaving() bool { return qp.service.leaving() }
 
 // cqs returns the CQs of the queue pair: none for an XRC target.
@@ -106,7 +108,7 @@ func (t *Tally) sent(packets uint64, bytes int) {
 }
 
 // SetState changes the state on behalf of the control plane. RESET empties the queues without completions. ERR flushes
-// them: up to changeBudget requests at once, the rest in the queue pair's turns. It runs in Do.
+// them: up to changeBudget requests immediately, the rest in the queue pair's turns. It runs in Do.
 func (qp *QP) SetState(state ib.QPState) {
 	e := qp.Session.engine
 	qp.setState(state)
@@ -148,7 +150,7 @@ func (qp *QP) fail(fatal bool) {
 	}
 }
 
-// moveToErr is fail without the report. It returns false if the state stays.
+// moveToErr is fail without the report. It returns whether the state has changed.
 func (qp *QP) moveToErr() bool {
 	if qp.State == ib.QPStateErr || qp.State == ib.QPStateReset {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A Connection implements conn.QueuePair, which the requester and the responder use.
+// The methods of Connection in this file implement conn.QueuePair, which the requester and the responder use.
 
 // Memory implements conn.QueuePair.
 func (c *Connection) Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
@@ -45,8 +45,8 @@ func (c *Connection) Target(number wire.SRQN) bool {
 	return c.target != nil
 }
 
-// keysOf returns the session and PD in which the peer's keys are looked up: the program's, or those of the SRQ that the
-// packet is for (IBA A14).
+// keysOf returns the session and PD in which the peer's keys are looked up: those of the queue pair, or of the SRQ that
+// the packet addresses (IBA A14).
 func (c *Connection) keysOf() (*Session, region.PD) {
 	if c.target != nil {
 		return c.target.Session, c.target.PD
@@ -54,7 +54,8 @@ func (c *Connection) keysOf() (*Session, region.PD) {
 	return c.qp.Session, c.qp.PD
 }
 
-// Remote implements conn.QueuePair. It looks the key up for each packet, so that a revoked key gives no access.
+// Remote implements conn.QueuePair. It looks the key up for each packet, so that a key that was revoked during a
+// message grants no further access.
 func (c *Connection) Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	s, pd := c.keysOf()
 	return s.Remote(c.qp, pd, key, addr, length, access)
@@ -137,7 +138,7 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 	return whole
 }
 
-// Fail implements conn.QueuePair. A queue pair that an overrun of its CQ has moved to ERR stays there.
+// Fail implements conn.QueuePair. A queue pair that an overrun of its CQ has moved to ERR does not move to SQE.
 func (c *Connection) Fail(state ib.QPState) {
 	if state == ib.QPStateErr {
 		c.qp.fail(false)

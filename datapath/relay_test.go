@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestRelay: the first link sends another link's frames, in order. A full inbox accepts no more; frames for a link that
-// is down are counted.
+// TestRelay: the first link sends another link's frames, in order. A full inbox accepts no more frames. If the first
+// link is down, the frames are counted as dropped.
 func TestRelay(t *testing.T) {
 	network := link.NewNetwork(0)
 	c := newCrew(t, network, 1, 2, straight)

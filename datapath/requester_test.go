@@ -55,7 +55,7 @@ func retries(count uint8) func(c *Connection) {
 	return func(c *Connection) { c.RetryCnt, c.RNRRetry = count, count }
 }
 
-// The packets of a requester, and its handling of responses (IBA 9.7.5.1, 9.7.6, 9.7.7).
+// TestRequester checks the packets of a requester and its handling of responses (IBA 9.7.5.1, 9.7.6, 9.7.7).
 func TestRequester(t *testing.T) {
 	write, send, readOf := posted{o: ib.WRRDMAWrite, length: 8}, posted{o: ib.WRSend, length: 8}, posted{o: ib.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
@@ -271,7 +271,7 @@ func TestFailedRequestsAreTakenBack(t *testing.T) {
 	}
 }
 
-// In SQD one event reports that all requests begun are finished, if it was requested.
+// In SQD one event reports that all begun requests are finished, if the program has requested this event.
 func TestDrainedIsSaidOnce(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.NotifyDrained = wanted })
@@ -305,7 +305,8 @@ func TestDrainedIsSaidOnce(t *testing.T) {
 	}
 }
 
-// The memory of a retransmission may no longer exist: the request fails when all earlier ones are acknowledged.
+// If the memory of a request no longer exists when a packet must be retransmitted, the request fails after all earlier
+// ones are acknowledged.
 func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.engine.Do(func() { x.session.SetMR(&region.MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
@@ -337,8 +338,8 @@ func TestFailureOverrunsTheCQ(t *testing.T) {
 	}
 }
 
-// A response to a SEND or a WRITE is not taken for one to a later READ or atomic that cannot be executed: no memory is
-// written.
+// A READ or atomic response to a SEND or a WRITE is not accepted as the response to a later READ or atomic that cannot
+// be executed: no memory is written.
 func TestAnswerToWhatWasNotAsked(t *testing.T) {
 	answers := []wire.Opcode{wire.OpReadResponseOnly, wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast, wire.OpAtomicAcknowledge}
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceXRC} {

@@ -16,8 +16,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Invalid requests, and valid ones at the limits. No packet of an invalid request is sent, it completes with its status
-// in order, and later requests are flushed (IBA 10.8.6, 11.6.2).
+// TestRequestsAreChecked posts invalid requests, and valid ones at the limits. No packet of an invalid request is sent.
+// It completes in order, with its status, and later requests are flushed (IBA 10.8.6, 11.6.2).
 func TestRequestsAreChecked(t *testing.T) {
 	four, eight := at(0, 4), at(0, 8)
 	inline := func(o ib.Opcode, length uint32) ring.SendConnected {
@@ -108,8 +108,8 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
-// A message is gathered from all its pieces, whatever packets they are in, and a READ is scattered to them. Changes
-// after the check take effect.
+// A message is gathered from all its pieces, and a READ is scattered to them, even if pieces and packets have different
+// boundaries. Changes of the data after the check of the request take effect.
 func TestPieces(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.fill(rand.New(rand.NewPCG(1, 1)), 0, 1<<16)

@@ -44,8 +44,8 @@ func limit(most uint8) func(*Connection) {
 	return func(c *Connection) { c.MaxDestRDAtomic = most }
 }
 
-// Responses of a responder to requests in order, too early, twice, and without a receive request (IBA 9.7.4, 9.7.5,
-// 9.9.3). Two receive requests of 264 bytes are posted.
+// TestResponder checks the responses to requests in order, to requests after a missing packet, to duplicates, and to
+// requests without a receive request (IBA 9.7.4, 9.7.5, 9.9.3). Two receive requests of 264 bytes are posted.
 func TestResponder(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(c *Connection)
@@ -139,7 +139,8 @@ func TestResponder(t *testing.T) {
 	}
 }
 
-// Receive requests with memory that is not writable, and a full CQ, are not attributed to the peer.
+// Errors of the receiver, such as receive requests with memory that is not writable or a full CQ, are not attributed to
+// the peer's request.
 func TestResponderCannotReceive(t *testing.T) {
 	for name, row := range map[string]struct {
 		key     uint32
@@ -158,7 +159,8 @@ func TestResponderCannotReceive(t *testing.T) {
 	}
 }
 
-// The responder's NAK for the request that ends it, and the program's notification (IBA 9.9.3, table 60).
+// TestResponderEnds checks the responder's NAK for a request that moves it to ERR, and the program's notification (IBA
+// 9.9.3, table 60).
 func TestResponderEnds(t *testing.T) {
 	const none = ib.EventType(0xFF)
 	for name, row := range map[string]struct {
@@ -226,8 +228,8 @@ func TestResponderEnds(t *testing.T) {
 	}
 }
 
-// An unreliable connection loses a message with a missing packet, or that does not fit, and its receive request serves
-// the next one (IBA 9.8.2.2).
+// An unreliable connection drops a message if one of its packets is missing or it does not fit into the receive
+// request, which is then used for the next message (IBA 9.8.2.2).
 func TestUnreliableResponder(t *testing.T) {
 	for name, lines := range map[string][]line{
 		"in order": {
@@ -274,7 +276,7 @@ func TestUnreliableResponder(t *testing.T) {
 	}
 }
 
-// Packets that a queue pair does not accept.
+// TestConnectionIsNotMeant delivers packets that a queue pair must not accept.
 func TestConnectionIsNotMeant(t *testing.T) {
 	frame := func(x *exchange, h wire.Transport) []byte {
 		h.DestQP, h.PSN = testQP, x.first
@@ -298,7 +300,8 @@ func TestConnectionIsNotMeant(t *testing.T) {
 	}
 }
 
-// A queue pair that was reset keeps no state. Its program is notified once that the peer has begun.
+// A queue pair that was reset keeps no state. Its program is notified once, by EventCommEst, when the peer has begun to
+// send.
 func TestConnectionBeginsAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	for range 2 {
@@ -330,7 +333,8 @@ func TestConnectionBeginsAgain(t *testing.T) {
 	}
 }
 
-// A queue pair that ends sends its outstanding responses: one acknowledgement, or responses up to one turn.
+// A queue pair that is reset or removed sends its outstanding responses: one acknowledgement, or READ responses up to
+// one turn.
 func TestLastWords(t *testing.T) {
 	for name, row := range map[string]struct {
 		says    line
@@ -357,7 +361,7 @@ func TestLastWords(t *testing.T) {
 			if how == "faulted" {
 				want = 0
 			}
-			arrived := x.peer.engine.link.Receive() // without another round
+			arrived := x.peer.engine.link.Receive() // the victim's engine runs no further round before this
 			x.peer.engine.link.Release()
 			heard := x.hear()
 			if sent := x.engine.Counters().Sent; int(sent) != want || arrived != want {
@@ -392,7 +396,7 @@ func TestRegionGoesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// A NAK is not replaced by an ACK that is due in the same round.
+// A pending NAK is not replaced by an ACK for a later packet of the same burst.
 func TestRefusalStays(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 2), length: 8}, line{Transport: ask(wire.OpWriteOnly, 0), length: 8})
@@ -401,7 +405,7 @@ func TestRefusalStays(t *testing.T) {
 	}
 }
 
-// An SRQ's receive requests are not reserved for one peer.
+// A queue pair with an SRQ grants no credits: the SRQ's receive requests are not reserved for one peer.
 func TestCreditsOfAnSRQ(t *testing.T) {
 	if s := (&Connection{qp: &QP{SRQ: &SRQ{}}}).Credits(); s != wire.AckUncounted {
 		t.Errorf("%#x", s)

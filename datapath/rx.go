@@ -7,9 +7,9 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// receive processes a burst from the link, or the rest of one that exceeded the budget of earlier rounds. The frames
-// are borrowed until Release. Each copy to a group member counts against the budget, so that large groups do not make a
-// round long.
+// receive processes a burst from the link, or the rest of a burst that exceeded the budget of earlier rounds, and
+// reports whether it did anything. The frames are borrowed until Release. Each copy to a group member counts against
+// the budget, so that large groups do not make rounds long.
 func (e *Engine) receive(how listening) bool {
 	e.round.budget, e.round.hand = receiveBudget, nil
 	resumed := e.round.arriving.resume(&e.rx)
@@ -51,16 +51,16 @@ func (e *Engine) receive(how listening) bool {
 	return true
 }
 
-// glancesInARow is the number of consecutive short polls of an idle link, between two complete ones.
+// glancesInARow is the number of fast polls of an idle link between two complete ones.
 const glancesInARow = 3
 
-// glancing polls a link that also offers a shorter poll (link.Glancer).
+// glancing polls a link that may also have a faster, incomplete poll (link.Glancer).
 type glancing struct {
 	link.Glancer     // the link, if it implements Glancer; else nil
-	left         int // number of short polls until the next complete one
+	left         int // number of fast polls until the next complete one
 }
 
-// look fetches the packets that have arrived and returns their number.
+// look polls the link and returns the number of packets that have arrived.
 func (g *glancing) look(l link.Link, how listening) (packets int) {
 	if how == glances && g.left > 0 {
 		g.left--
@@ -72,7 +72,7 @@ func (g *glancing) look(l link.Link, how listening) (packets int) {
 	return packets
 }
 
-// receive makes the checks that do not depend on the receiver, once per packet, and delivers the packet.
+// receive makes the checks that do not depend on the receiving queue pair, once per packet, and delivers the packet.
 func (a *arrival) receive(frame []byte) {
 	e, p := a.engine, &a.packet
 	e.round.hand, a.packets = nil, 1

@@ -12,8 +12,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Every malformed or unwanted kind of packet has a row: only its own counter is incremented, by one, and it completes
-// and consumes no receive request.
+// TestDrops has a row for each kind of malformed or unwanted packet. Such a packet increments only its own counter, by
+// one, and consumes no receive request.
 func TestDrops(t *testing.T) {
 	payload := []byte("a peer's message")
 	change := func(do func(frame []byte)) []byte {
@@ -281,7 +281,7 @@ func TestPayloadOfTheMTU(t *testing.T) {
 	}
 }
 
-// A long burst is received in several parts; each returns its frames.
+// A long burst is received in several parts. The frames of each part are released after it.
 func TestBursts(t *testing.T) {
 	r := newRig(t)
 	for range fakeBurst + 10 {
@@ -317,7 +317,7 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-// The peer's words of a queue may have any value.
+// A program can write any values into its index of a receive queue.
 func TestReceiveQueueThatLies(t *testing.T) {
 	r := newRig(t)
 	sge := piece(0, 100)

@@ -11,27 +11,27 @@ import (
 
 // How a connection sends, packet by packet:
 //
-//	next ───► Requester.Next(limits) or Responder.Next: its headers and its length
-//	frame ──► where it is built
-//	fill ───► Requester.Fill or Responder.Fill: its payload
+//	next ───► Requester.Next(limits) or Responder.Next: the headers and the length of the packet
+//	frame ──► the buffer in which it is built
+//	fill ───► Requester.Fill or Responder.Fill: the payload
 //	seal ───► headers and ICRC, counters ──► launch
 
 // errand is the kind of packet that a connection sends next. Responses precede requests.
 type errand uint8
 
 const (
-	rests    errand = iota // nothing, or nothing yet
+	rests    errand = iota // no packet now
 	answers                // a response to the peer
-	requests               // a packet of its own requests
-	flushes                // nothing more: its requests are flushed
+	requests               // a packet of the queue pair's own requests
+	flushes                // no packet any more: the requests are flushed
 )
 
-// sending is the result of sending a queue pair's next packet.
+// sending is the result of sendPacket.
 type sending uint8
 
 const (
 	sentOne   sending = iota
-	sentNone          // there is no packet to send now
+	sentNone          // no packet can be sent now
 	sentLater         // the link has no free frame
 )
 
@@ -80,7 +80,7 @@ func (c *Connection) longest() int {
 	return 0
 }
 
-// errand returns what to send next.
+// errand returns the kind of packet to send next.
 func (c *Connection) errand() errand {
 	switch state := c.qp.State; {
 	case c.paced() && c.holds():
@@ -95,7 +95,7 @@ func (c *Connection) errand() errand {
 	return rests
 }
 
-// sendPacket sends the next packet.
+// sendPacket sends the next packet of the given kind, or executes the next request that needs no packet.
 func (c *Connection) sendPacket(d *departure, errand errand) sending {
 	p := &d.packet
 	switch c.next(p, errand) {
@@ -122,7 +122,7 @@ func (c *Connection) sendPacket(d *departure, errand errand) sending {
 	return sentOne
 }
 
-// next describes the next packet.
+// next describes the next packet in p.
 func (c *Connection) next(p *conn.Packet, errand errand) conn.Step {
 	switch errand {
 	case requests:
@@ -134,7 +134,7 @@ func (c *Connection) next(p *conn.Packet, errand errand) conn.Step {
 }
 
 // nextRequest describes the next packet of the requests, if the limits allow it. Otherwise it requests a grant, and
-// tries again if the grant is given at once.
+// tries again if it receives the grant immediately.
 func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
 	step := c.Requester.Next(c.limits(), p)
 	if step == conn.Limited && c.flight.Request(p.Responses()) {
@@ -143,13 +143,13 @@ func (c *Connection) nextRequest(p *conn.Packet) conn.Step {
 	return step
 }
 
-// limits returns the number of packets and responses that the connection may have in flight now.
+// limits returns the numbers of packets and responses that the connection may have in flight now.
 func (c *Connection) limits() *flight.Limits {
 	return c.flight.Limits(c.Requester.Flying(), c.Requester.Asked())
 }
 
-// frame returns a frame for a packet on the connection's path with a payload of length bytes; nil if the link has no
-// free frame.
+// frame returns a frame for a packet on the connection's path with a payload of length bytes; nil if the link, or the
+// engine that receives the packet, has no room.
 func (c *Connection) frame(d *departure, length int) []byte {
 	e := c.engine
 	switch {
@@ -171,7 +171,8 @@ func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
 	return frame[c.Template.PayloadOffsetOf(p.Opcode):][:p.Length]
 }
 
-// fill writes a packet's payload. Only a reliable connection needs the time, which was read when its turn began.
+// fill writes a packet's payload. It uses the time that was read when the turn began; only reliable connections need
+// it.
 func (c *Connection) fill(p *conn.Packet, errand errand, payload []byte) conn.Step {
 	if errand == requests {
 		begins := c.Reliable() && c.Requester.Begins()
@@ -206,14 +207,15 @@ func (c *Connection) seal(d *departure, errand errand, frame []byte) {
 	if errand == requests {
 		c.flight.Sent(int(p.Packets), n, p.Responses())
 	}
-	d.launch(c.qp, c.Path, frame, n, min(p.Length, c.MTU.Bytes())) // a path's MTU limits a single packet, not a long one
+	// The path's MTU limits each packet that a long packet stands for, not the long packet.
+	d.launch(c.qp, c.Path, frame, n, min(p.Length, c.MTU.Bytes()))
 	if errand == requests && !c.Reliable() {
 		c.Requester.Sent()
 	}
 }
 
-// replyLast sends the outstanding responses of a queue pair that ends: its program may have ended it because of a
-// message that is not acknowledged yet.
+// replyLast sends the outstanding responses of a queue pair that is reset or removed: its program may have received a
+// message and ended the queue pair before the message was acknowledged.
 func (c *Connection) replyLast() {
 	if !c.Responder.Owes() {
 		return

@@ -14,9 +14,9 @@ import (
 // Session is the engine's state of one program: its doorbell, and the objects that the handles in its requests refer
 // to. Each session has its own address handles, lkeys and doorbell indexes.
 //
-// A session whose doorbell stays quiet is suspended while other sessions are in use: the engine stops polling its
-// doorbell and marks it asleep, so that the program calls when it posts. Any number of idle sessions therefore costs a
-// busy one nothing.
+// A session that does not ring its doorbell for a while is suspended if there are other sessions: the engine stops
+// polling its doorbell and marks it asleep, so that the program calls the engine when it posts. Idle sessions therefore
+// cost busy ones nothing, whatever their number.
 type Session struct {
 	engine       *Engine // the engine that serves it; set by join
 	doorbell     *ring.Doorbell
@@ -27,26 +27,26 @@ type Session struct {
 
 	flights flight.Tenant // limits the packets of its connections in flight
 	inTurn  qpList        // its queue pairs with work left
-	waiting bool          // it is in the engine's turns, before the next one
-	behind  *Session      // the next one
+	waiting bool          // it is in the list of the engine's turns
+	behind  *Session      // the next session in that list
 
 	quiet     int         // rounds since the doorbell was last rung
 	suspended atomic.Bool // its doorbell is not polled
 	removed   bool        // the engine no longer serves it
 	faulted   bool        // its work has ended in a fault; see stopServing
-	called    atomic.Bool // it is in the engine's list of calling sessions, before nextCall
-	nextCall  *Session    // the next one
+	called    atomic.Bool // it is in the list doorbells.called
+	nextCall  *Session    // the next session in that list
 }
 
 const (
-	fewSessions = 1    // up to this number of sessions, none is suspended
+	fewSessions = 1    // number of sessions whose doorbells are always polled
 	quietRounds = 1024 // rounds without a doorbell after which a session is suspended
 )
 
 // NewSession returns a session with a doorbell. An engine serves it after Workers.Serve.
 func NewSession(doorbell *ring.Doorbell) *Session { return &Session{doorbell: doorbell} }
 
-// Beside returns a session that is served by the engine of s and whose doorbell is not polled.
+// Beside returns a session that belongs to the engine of s. The engine does not poll its doorbell.
 func (s *Session) Beside(doorbell *ring.Doorbell) *Session {
 	return &Session{engine: s.engine, doorbell: doorbell}
 }
@@ -56,7 +56,7 @@ func (s *Session) Engine() *Engine { return s.engine }
 
 // join makes an engine serve the session. It runs in Do.
 func (s *Session) join(e *Engine) {
-	if s.engine != e { // else it is being restored, and other goroutines may read it
+	if s.engine != e { // equal if the session is being restored: other goroutines may read the field then
 		s.engine = e
 	}
 	s.addTurn = func(index uint32) {
@@ -70,16 +70,17 @@ func (s *Session) join(e *Engine) {
 
 // doorbells holds the doorbells of all sessions.
 type doorbells struct {
-	called   atomic.Pointer[Session] // suspended sessions that have called; see Session
-	rests    atomic.Bool             // the worker rests: see announceRest
-	resting  bool                    // they are marked asleep: programs call when they post
+	called   atomic.Pointer[Session] // list of the suspended sessions whose programs have called the engine
+	rests    atomic.Bool             // the worker is idle; see announceRest
+	resting  bool                    // the polled doorbells are marked asleep: programs call when they post
 	sessions []*Session              // the sessions whose doorbells are polled
-	first    int                     // the session whose doorbell is polled first
-	round    *round                  // of the engine: the session of the polled doorbell becomes the current one
+	first    int                     // index of the session whose doorbell is polled first
+	round    *round                  // the engine's; its hand is set to the session whose doorbell is accessed
 	serves   atomic.Int32            // number of sessions, including suspended ones
 }
 
-// add adds a session's doorbell to the polled ones. If there are others, polling starts when its program calls.
+// add adds a session. If its doorbell is the first, it is polled from now on; otherwise the session starts suspended,
+// and polling starts when its program calls.
 func (d *doorbells) add(s *Session) {
 	d.serves.Add(1)
 	if len(d.sessions) >= fewSessions {
@@ -112,8 +113,8 @@ func without(list []*Session, s *Session) []*Session {
 	return list
 }
 
-// collect adds the queue pairs whose doorbell bits are set to the turns, and reports whether there were any. All
-// sessions share the budget, so each round begins with another session.
+// collect adds the queue pairs whose doorbell bits are set to the turns, and reports whether any bit was set. All
+// sessions share the budget, so each round begins with a different session.
 func (d *doorbells) collect(budget int) (rung bool) {
 	if d.called.Load() != nil {
 		d.resumeCalled()
@@ -149,7 +150,7 @@ func (d *doorbells) suspendQuiet() {
 	}
 	s.suspended.Store(true) // before SetAsleep, so that call finds it set; pairs with call
 	s.doorbell.SetAsleep(true)
-	if s.doorbell.Pending() { // rung meanwhile, by a program that did not call
+	if s.doorbell.Pending() { // rung before SetAsleep, so the program did not call
 		d.resumeSession(s)
 		return
 	}
@@ -160,7 +161,7 @@ func (d *doorbells) suspendQuiet() {
 func (d *doorbells) resumeCalled() {
 	for s := d.called.Swap(nil); s != nil; {
 		next := s.nextCall
-		s.called.Store(false) // from now on it may be in the list again; pairs with the swap in call
+		s.called.Store(false) // call may add it to the list again; pairs with the swap in call
 		if s.suspended.Load() && !s.removed {
 			d.resumeSession(s)
 			d.sessions = append(d.sessions, s)
@@ -177,8 +178,8 @@ func (d *doorbells) resumeSession(s *Session) {
 	s.doorbell.SetAsleep(d.resting)
 }
 
-// call makes the next round poll a session's doorbell. Any goroutine may call it at any time, after the program has set
-// the doorbell's bits. It pairs with suspendQuiet and resumeCalled.
+// call makes the next round poll a session's doorbell. The caller has set the doorbell's bits before. Any goroutine may
+// call it at any time. It pairs with suspendQuiet and resumeCalled.
 func (d *doorbells) call(s *Session) {
 	if !s.suspended.Load() || s.called.Swap(true) {
 		return
@@ -191,11 +192,11 @@ func (d *doorbells) call(s *Session) {
 	}
 }
 
-// announceRest records in all polled doorbells whether programs must call, as they must while the worker rests. Each
-// round begins with it, so that the worker need not wait for the lease that a polling program holds most of the time.
-// The caller holds the lease.
+// announceRest marks all polled doorbells as asleep or awake: while the worker is idle, programs must call when they
+// post. The caller holds the lease. The worker does not call it when it becomes idle, because a polling program may
+// hold the lease most of the time; instead each round calls it first.
 func (d *doorbells) announceRest() {
-	rests := d.rests.Load() // pairs with Engine.Rest; the lease comes between, and SetAsleep pairs with Ring
+	rests := d.rests.Load() // pairs with Engine.Rest through the lease; SetAsleep pairs with Ring
 	if rests == d.resting {
 		return
 	}
@@ -219,8 +220,9 @@ func (d *doorbells) pending() bool {
 	return false
 }
 
-// A handle consists of an index in a table and a generation, which counts the objects that have used the index. So the
-// handle of a destroyed object in a queue never refers to the next object at its index.
+// A handle consists of an index in a table (its place) and a generation, which counts the objects that have used the
+// index. The handle of a destroyed object that is still in a queue therefore never refers to a later object at the same
+// index.
 //
 //	generation 15 | place 17
 const (
@@ -244,7 +246,7 @@ type AH struct {
 	PD       region.PD
 	Path     *Path
 	Template wire.Template // without Ethernet addresses: those are in Path
-	Group    bool          // Dest is a group
+	Group    bool          // Dest is a multicast group
 	Dest     wire.GID
 }
 

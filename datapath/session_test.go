@@ -33,8 +33,8 @@ func (r *rig) quietLongEnough(sessions int) {
 	})
 }
 
-// Quiet sessions are suspended, except for a few; their doorbells are marked asleep, and sessions are served again when
-// their programs call.
+// Idle sessions are suspended, except for fewSessions of them. Their doorbells are marked asleep, and they are served
+// again when their programs call.
 func TestQuietSessionsAreSuspended(t *testing.T) {
 	r := newRig(t)
 	idle := r.crowd(20)
@@ -70,7 +70,8 @@ func TestQuietSessionsAreSuspended(t *testing.T) {
 	}
 }
 
-// A session that rings while it is being suspended stays active: its program did not know that it must call.
+// A session whose doorbell is rung while it is being suspended stays active: the doorbell was not marked asleep yet, so
+// its program does not call.
 func TestRungWhileDozing(t *testing.T) {
 	r := newRig(t)
 	r.crowd(10)
@@ -93,7 +94,8 @@ func TestRungWhileDozing(t *testing.T) {
 	}
 }
 
-// The numbers in a request refer to objects of its own session, whatever other sessions have.
+// Keys, address handles and indexes in a request refer to objects of its own session, even if other sessions have
+// objects with the same numbers.
 func TestNumbersOfASession(t *testing.T) {
 	r := newRig(t)
 	other := r.crowd(1)[0]

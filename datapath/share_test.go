@@ -20,7 +20,7 @@ func (c *Connection) shareOf() uint32 {
 	return uint32(c.flight.Limits(0, 0).Window)
 }
 
-// silentQPs adds queue pairs with missing peers to the end's program, and sends on each.
+// silentQPs adds queue pairs whose peers do not exist to the end's program, and sends on each.
 func (e *end) silentQPs(count int, peer *end) {
 	for i := range count {
 		e.addQP(wire.QPN(0x1000 + i))
@@ -53,8 +53,8 @@ func TestWindowBesideSilentSession(t *testing.T) {
 	}
 }
 
-// A program's own connections do not count if their peers are late or not ready. A connection counts again after a
-// response.
+// A program's own connections do not reduce its windows after a timeout or during an RNR wait. A connection counts
+// again after a response.
 func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
 	one := p.a.c
@@ -69,7 +69,7 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	if w := p.windowOfA(); w != wholeWindow {
 		t.Errorf("got a window of %d packets", w)
 	}
-	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind unacknowledged packets
+	p.a.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6)) // on the last queue pair, which has unacknowledged packets
 	for before := last.qp.PSN(); last.qp.PSN() == before; {
 		p.round()
 	}
@@ -87,8 +87,8 @@ func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	})
 }
 
-// A peer that waits for READ responses receives them even if the number that may be outstanding changes, as a program
-// may request in SQD.
+// A peer that waits for READ responses receives them even if the limit of outstanding READs changes meanwhile, as a
+// program may request in SQD.
 func TestReadLimitChanges(t *testing.T) {
 	for _, most := range []uint8{1, 2, 3, 8} {
 		p := connect(t, wire.ServiceRC, 1, nil) // 4
@@ -112,7 +112,8 @@ func TestReadLimitChanges(t *testing.T) {
 	}
 }
 
-// The last responses of a connection that ends do not affect a message that is being copied to the members of a group.
+// The last responses of a connection that is removed do not affect a message that is being copied to the members of a
+// group.
 func TestEndDuringFanOut(t *testing.T) {
 	r := newRig(t)
 	members := []*rig{r}
@@ -155,7 +156,7 @@ func TestEndDuringFanOut(t *testing.T) {
 	}
 }
 
-// If a link's capacity is in bytes, it limits the window; the minimum remains.
+// If a link's capacity is limited in bytes, it limits the window too, but not below the minimum.
 func TestWindowOfALinkWithLittleRoom(t *testing.T) {
 	for room, want := range map[int]uint32{0: wholeWindow, 1 << 20: wholeWindow, 50 * (1024 + wire.MTUOverhead): 50, 100: 4} {
 		p := connect(t, wire.ServiceRC, 1, nil)

@@ -8,18 +8,19 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// SRQ is the card's end of a shared receive queue. Any number of queue pairs consume its receive requests.
+// SRQ is the engine's part of a shared receive queue. Any number of queue pairs consume its receive requests.
 //
-// A resize adds a new queue behind the current one. The program switches to the new queue at some time and never posts
-// to the old one again. The card first consumes the remaining requests of the old queue. Nothing is copied.
+// A resize adds a new queue after the current one. At some later time the program switches to the new queue, and does
+// not post to the old one again. The engine consumes the remaining requests of the old queue first. Requests are not
+// copied.
 type SRQ struct {
-	// Queue is the current queue: QP.Recv of all queue pairs. A switch to another queue copies that queue into it, so
-	// that the pointer stays valid.
+	// Queue is the current queue: QP.Recv of all queue pairs. A switch to another queue copies that queue's state into
+	// *Queue, so that these pointers stay valid.
 	Queue   *ring.RecvConsumer
 	Session *Session
 	PD      region.PD
-	// For type XRC: the number, and the CQ and token of the completions of receive requests that an XRC target has
-	// consumed.
+	// For an XRC SRQ: its number, and the CQ and token for completions of the receive requests that XRC targets
+	// consume.
 	Number          wire.SRQN
 	CQ              *CQ
 	CompletionToken uint32
@@ -33,7 +34,7 @@ type SRQ struct {
 	dirty   bool                 // it is in the engine's takenFrom
 }
 
-// took is called when a queue pair has consumed a receive request.
+// took records that a queue pair has consumed a receive request.
 func (cs *completions) took(s *SRQ) {
 	if !s.dirty {
 		s.dirty = true
@@ -54,7 +55,7 @@ func (cs *completions) takeFrom(s *SRQ, r *ring.Recv) bool {
 	return true
 }
 
-// checkLimit disarms a limit that is reached. The event is reported at the end of the round.
+// checkLimit disarms the limit if it is reached. The event is reported at the end of the round.
 func (cs *completions) checkLimit(s *SRQ) {
 	if s.Waiting() < s.limit {
 		s.limit = 0
@@ -62,7 +63,7 @@ func (cs *completions) checkLimit(s *SRQ) {
 	}
 }
 
-// Waiting returns the number of receive requests that are posted and not consumed. It runs in Do.
+// Waiting returns the number of posted receive requests that are not consumed yet. It runs in Do.
 func (s *SRQ) Waiting() (n uint32) {
 	n = s.Queue.Waiting()
 	for _, q := range s.newer {
@@ -71,7 +72,8 @@ func (s *SRQ) Waiting() (n uint32) {
 	return n
 }
 
-// peekNewer is Peek for an empty Queue; false for a nil SRQ.
+// peekNewer peeks at the next receive request when Queue is empty, and switches to a newer queue if needed. It returns
+// false if no request is posted or s is nil.
 func (s *SRQ) peekNewer(r *ring.Recv) bool {
 	for s != nil && len(s.newer) > 0 {
 		if !s.shift() {
@@ -84,8 +86,8 @@ func (s *SRQ) peekNewer(r *ring.Recv) bool {
 	return false
 }
 
-// shift switches to the next queue, if Queue is empty and the program has begun to post to a newer one. It checks the
-// newer queues first: once they have requests, none is added to Queue.
+// shift switches to the next queue if Queue is empty and the program has begun to post to a newer one. It reads the
+// newer queues before Queue: once they contain requests, the program adds none to Queue.
 func (s *SRQ) shift() bool {
 	later := uint32(0)
 	for _, q := range s.newer {
@@ -106,7 +108,7 @@ func (s *SRQ) use(q *ring.RecvConsumer) {
 	*s.Queue = *q
 }
 
-// publishSRQs returns the slots of the receive requests that the round has consumed to the programs.
+// publishSRQs makes the slots of the receive requests that the round has consumed available to the programs.
 func (cs *completions) publishSRQs() {
 	for len(cs.takenFrom) > 0 {
 		s := pop(&cs.takenFrom)
@@ -130,7 +132,8 @@ func (cs *completions) noteSRQs() {
 	}
 }
 
-// pop removes the last element of a list before it is used: an element that causes a fault is not processed again.
+// pop removes and returns the last element of a list. It is removed before it is used, so that an element that causes a
+// fault is not processed again.
 func pop[T any](list *[]*T) *T {
 	last := len(*list) - 1
 	one := (*list)[last]
@@ -139,8 +142,8 @@ func pop[T any](list *[]*T) *T {
 	return one
 }
 
-// SetLimit arms the SRQ: NoteLimit is called once, as soon as fewer than limit receive requests remain, possibly at
-// once. 0 disarms it. It runs in Do.
+// SetLimit arms the SRQ limit: NoteLimit is called once, when fewer than limit receive requests remain, which may
+// already be the case. 0 disarms it. It runs in Do.
 func (s *SRQ) SetLimit(limit uint32) {
 	s.limit = limit
 	if limit != 0 {
@@ -151,11 +154,12 @@ func (s *SRQ) SetLimit(limit uint32) {
 // Limit returns the armed limit; 0 if it is not armed. It runs in Do.
 func (s *SRQ) Limit() uint32 { return s.limit }
 
-// Resize adds a queue behind the existing ones; the program later switches to it. It runs in Do.
+// Resize adds a queue after the existing ones; the program later switches to it. It runs in Do.
 func (s *SRQ) Resize(q *ring.RecvConsumer) { s.newer = append(s.newer, q) }
 
-// Trim discards the empty queues that a resize has replaced. It returns the indexes of the remaining ones, among all
-// queues that existed since the last Trim, the oldest being 0. It runs in Do, when the program posts to the last queue.
+// Trim discards the empty queues that a resize has replaced. It returns the indexes of the remaining queues among all
+// queues that have existed since the last Trim; the oldest has index 0. It runs in Do, when the program posts to the
+// last queue.
 func (s *SRQ) Trim() (left []int) {
 	all := append([]*ring.RecvConsumer{s.Queue}, s.newer...)
 	var newer []*ring.RecvConsumer
@@ -172,14 +176,14 @@ func (s *SRQ) Trim() (left []int) {
 	return left
 }
 
-// Domain is an XRC domain: the shared receive queues that peers of its targets may address. The queues may belong to
-// several sessions. The targets belong to a session of the domain, so that they outlive the other sessions.
+// Domain is an XRC domain (IBA A14): the SRQs that the peers of its target queue pairs can address. The SRQs may belong
+// to several sessions. The targets belong to the domain's own session, so that they outlive the programs' sessions.
 type Domain struct{ srqs map[wire.SRQN]*SRQ }
 
-// NewDomain makes a domain without queues.
+// NewDomain returns a domain without SRQs.
 func NewDomain() *Domain { return &Domain{map[wire.SRQN]*SRQ{}} }
 
-// AddSRQ permits peers to address an SRQ. It runs in Do.
+// AddSRQ allows peers to address an SRQ. It runs in Do.
 func (d *Domain) AddSRQ(s *SRQ) { d.srqs[s.Number] = s }
 
 // RemoveSRQ ends AddSRQ. It runs in Do.

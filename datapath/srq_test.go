@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// shared is a rig whose queue pair uses an SRQ, seen from both sides.
+// shared is a rig whose queue pair uses an SRQ, together with the program's side of it.
 type shared struct {
 	*rig
 	srq    *SRQ
@@ -31,7 +31,7 @@ func newShared(t *testing.T) *shared {
 	return s
 }
 
-// newQueue switches posts to a new queue, and returns the card's end.
+// newQueue switches the program to a new queue, and returns the engine's side of it.
 func (s *shared) newQueue(entries uint32) *ring.RecvConsumer {
 	s.Helper()
 	g := ring.RecvGeometry(entries, 2)
@@ -63,8 +63,8 @@ func (s *shared) ids() (all []uint64) {
 	return all
 }
 
-// Requests posted before a resize are consumed first, including those posted after the card knew the new queue and
-// before the program did.
+// Requests posted to the old queue are consumed before those of the new one, including requests that were posted after
+// the card had added the new queue and before the program switched to it.
 func TestSRQResizeOrder(t *testing.T) {
 	s := newShared(t)
 	for round := range uint64(50) {
@@ -89,8 +89,8 @@ func TestSRQResizeOrder(t *testing.T) {
 	}
 }
 
-// A program that is notified of a completion finds the slot of its receive request free. Events of the SRQ follow the
-// completions, so that a program that reads them finds those.
+// When a program is notified of a completion, the slot of its receive request is already free. Events of the SRQ follow
+// the completions, so that a program that handles an event finds the completions before it.
 func TestSRQPublishesFirst(t *testing.T) {
 	s := newShared(t)
 	s.qp.RecvCQ.Wake = func() {
@@ -115,7 +115,8 @@ func TestSRQPublishesFirst(t *testing.T) {
 	}
 }
 
-// ERR reports once that no more receive requests are consumed, and flushes none of the SRQ's.
+// The transition to ERR reports once that the queue pair consumes no more receive requests, and does not flush those of
+// the SRQ.
 func TestSRQLastWQE(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))
@@ -132,8 +133,9 @@ func TestSRQLastWQE(t *testing.T) {
 	}
 }
 
-// Hostile contents of an SRQ, by the names of vulnerabilities in other implementations: the packet is dropped or its
-// completion is an error, no other memory is written, and the card continues.
+// TestHostileSRQ writes hostile contents into an SRQ; the rows are named after vulnerabilities of other
+// implementations. The packet is dropped or its completion is an error, no other memory is written, and the card
+// continues.
 func TestHostileSRQ(t *testing.T) {
 	rows := map[string]struct {
 		write  func(slot []byte)
@@ -177,7 +179,7 @@ func TestHostileSRQ(t *testing.T) {
 	}
 }
 
-// Invalid indices make an SRQ empty, in the current queue or a newer one; with valid ones it continues.
+// An SRQ with invalid indexes, in the current queue or a newer one, counts as empty. With valid indexes it continues.
 func TestHostileSRQIndices(t *testing.T) {
 	s := newShared(t)
 	s.postRecv(1, piece(0, 100))

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// SQD holds sends back; RTS releases them without another doorbell.
+// In SQD sends wait; after the return to RTS they are sent without another doorbell.
 func TestDrainedQueueGoesOn(t *testing.T) {
 	r := newRig(t)
 	r.setState(ib.QPStateSQD)

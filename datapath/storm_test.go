@@ -39,7 +39,7 @@ const (
 	numberPlace = stormSlot - 8 // of the write area's first slot
 )
 
-// stormEnd is one end of a storm: random requests, each checked when it completes.
+// stormEnd is one end of a storm: it posts random requests, and checks each when it completes.
 type stormEnd struct {
 	*testing.T
 	r        *rand.Rand
@@ -47,7 +47,7 @@ type stormEnd struct {
 	peer     *end
 	posted   int
 	done     int
-	value    uint64 // of the peer's operand, when all posted requests are executed
+	value    uint64 // expected value of the peer's operand when all posted requests are executed
 	requests [stormSlots]request
 	expected []request // by the peer's receive requests, in order
 	taken    int       // receive requests that the peer has completed
@@ -57,8 +57,8 @@ type stormEnd struct {
 type request struct {
 	o      ib.Opcode
 	length int
-	number int    // of the request; for a READ: where it reads
-	found  uint64 // by an atomic
+	number int    // number of the request; for a READ: of the slot that it reads
+	found  uint64 // expected original value of an atomic
 }
 
 func newStormEnd(t *testing.T, seed uint64, own, peer *end) *stormEnd {
@@ -162,9 +162,9 @@ func (s *stormEnd) received(c *ring.CQE) {
 }
 
 // TestStorm has both ends send each other requests of all kinds and lengths while the network loses, duplicates,
-// corrupts, delays, reorders and marks packets: each is executed once, in order, and correctly. Modern ends keep
-// packets ahead of lost ones, and implement congestion control. Time is simulated: a timeout costs nothing, and no
-// processor is too slow for it.
+// corrupts, delays, reorders and marks packets. Each request is executed once, in order, and correctly. Modern ends
+// keep packets that arrive before a lost one, and implement congestion control. Time is simulated, so timeouts take no
+// real time and do not depend on the speed of the machine.
 func TestStorm(t *testing.T) {
 	messages, seed := waittest.Wanted(t, stormVariable, waittest.Often(500)), rand.Uint64()
 	for name, i := range map[string]link.Impairment{
@@ -189,8 +189,8 @@ const (
 	stormTimeout = 11
 )
 
-// storm has two ends send each other messages over a bad network. If it is bad only now and then, long packets are in
-// flight between these times, and when they begin.
+// storm has two ends send each other messages over an impaired network. With nowAndThen the impairment is switched on
+// and off: long packets are sent while it is off, and are in flight when it begins.
 func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, nowAndThen bool) {
 	t.Logf("seed %d", seed)
 	p := connect(t, wire.ServiceRC, seed, func(c *Connection) {
@@ -226,7 +226,7 @@ func storm(t *testing.T, seed uint64, messages int, i link.Impairment, modern, n
 	t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
 }
 
-// modernise makes an end implement congestion control, and keep packets ahead of lost ones.
+// modernise makes an end implement congestion control, and keep packets that arrive before a lost one.
 func (e *end) modernise() {
 	parameters := dcqcn.Defaults()
 	e.engine.congestion, e.engine.ahead = &parameters, conn.NewAhead(64)

@@ -17,10 +17,10 @@ type tables struct {
 	own        map[wire.GID]struct{}
 	broadcasts map[wire.GID]struct{}
 	macs       []wire.MAC         // of the interface; none: any destination MAC is accepted
-	passed     passedPair         // the last addresses that passed
+	passed     passedPair         // addresses of the last packet that passed checkAddresses
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
-	qps        *[maxQPs]*QP       // by the low bits of the QPN
-	count      int                // of qps
+	qps        *[maxQPs]*QP       // indexed by QPN modulo maxQPs
+	count      int                // number of queue pairs in qps
 	fetched    uint32             // see fetch
 }
 
@@ -49,14 +49,15 @@ func (t *tables) setMACs(macs ...wire.MAC) { t.macs = macs }
 // setMTU changes the maximum payload that is sent and received.
 func (t *tables) setMTU(mtu wire.MTU) { t.mtu = mtu.Bytes() }
 
-// carries reports whether both the port and the path carry packets with a payload of length bytes.
+// carries reports whether a payload of length bytes fits the MTUs of both the port and the path.
 func (t *tables) carries(path *Path, length int) bool {
 	return length <= t.mtu && (path.mtu == 0 || length <= path.mtu)
 }
 
-// checkAddresses compares a packet with the card's own addresses, because switches flood unicast frames and reflect
-// frames that we sent. Consecutive packets are often of the same two hosts, so the last pair that passed is kept. The
-// steering program makes the same checks; its source (bpf/headers.h) marks those that are rules of the kernel.
+// checkAddresses checks a packet's VLAN, destination MAC and IP addresses, because switches flood unicast frames and
+// may reflect frames that this card sent. Consecutive packets are often between the same two hosts, so the last pair of
+// addresses that passed is cached. The steering program makes the same checks; its source (bpf/headers.h) marks those
+// that the kernel's IP stack makes too.
 func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	passed := &t.passed
 	if id, tagged := p.VLAN(); tagged != (t.vlan != 0) || tagged && id != t.vlan {
@@ -98,7 +99,7 @@ func (t *tables) checkDestination(dest wire.GID, v6 bool) Drop {
 	return DropNone
 }
 
-// checkSource checks a source address that differs from that of the last packet.
+// checkSource checks a source address that differs from the cached one.
 func (t *tables) checkSource(source wire.GID, v6 bool) Drop {
 	_, own := t.own[source]
 	_, broadcast := t.broadcasts[source]
@@ -120,8 +121,8 @@ func (t *tables) checkSource(source wire.GID, v6 bool) Drop {
 type passedPair struct {
 	addresses [32]byte
 	length    int
-	group     bool  // the destination is a group
-	members   []*QP // of the group
+	group     bool  // the destination is a multicast group
+	members   []*QP // queue pairs attached to the group
 }
 
 // hasSource reports whether the source of pair equals that of passed.
@@ -133,15 +134,15 @@ func (passed *passedPair) hasSource(pair []byte) bool {
 const (
 	// fetchAhead is the number of packets that fetch reads ahead.
 	fetchAhead = 16
-	// fetchFrom is the number of queue pairs from which fetch pays off; fewer queue pairs stay in the cache.
+	// fetchFrom is the minimum number of queue pairs for which fetch is used; fewer queue pairs stay in the cache.
 	fetchFrom = 256
 )
 
 // fetch prefetches the memory that the next packets of a burst need: some cache lines of each queue pair. With
-// thousands of queue pairs these are rarely in the processor's cache, and a miss takes half as long as all other work
-// for a packet. Prefetched together, they are loaded in parallel.
+// thousands of queue pairs these are rarely in the processor's cache, and a cache miss takes half as long as all other
+// work for a packet. Reading them together lets the processor load them in parallel.
 //
-// It reads only the engine's own memory: memory that a program shares may be unmapped.
+// It reads only the engine's own memory, because memory shared with a program may be unmapped.
 func (t *tables) fetch(from link.Link) {
 	sum := uint32(0)
 	for n := range fetchAhead {

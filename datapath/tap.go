@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Tap receives copies of received and sent packets, each with its result. Without taps the cost per packet is one
-// branch. The engine never waits for a reader: packets that do not fit are counted as lost.
+// Tap receives copies of received and sent packets, each with its result. The engine never waits for the reader:
+// packets that do not fit into the tap's buffer are counted as lost. A card without taps pays one branch per packet.
 type Tap struct {
 	filter  TapFilter
 	packets chan Tapped
@@ -28,8 +28,8 @@ type TapFilter struct {
 	Snap  int      // maximum number of bytes kept of each frame; 0: all
 }
 
-// Tapped is a packet and its result when the card proceeded to the next packet. Later events are not included, such as
-// an interface that drops a sent packet.
+// Tapped is a packet with its result at the time when the engine proceeded to the next packet. Later events are not
+// included, such as a drop by the interface.
 type Tapped struct {
 	Time      time.Time
 	Out       bool   // sent, not received from the link
@@ -37,8 +37,8 @@ type Tapped struct {
 	Length    int    // of the frame, in bytes, before it was cut to TapFilter.Snap
 	Dest      wire.QPN
 	Delivered uint64 // number of queue pairs of this card that received it
-	Drops     []Drop // why it was not delivered, or not sent; one for each queue pair that did not receive it
-	Waits     bool   // for a neighbour's address, or for the next round to be delivered to more members of its group
+	Drops     []Drop // reasons why it was not sent or not delivered, one for each queue pair; at most maxDrops
+	Waits     bool   // it waits for a neighbour's address, or for the next round, to be delivered to more group members
 }
 
 // maxDrops is the maximum number of reasons kept for a packet.
@@ -60,7 +60,7 @@ func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
 type taps struct {
 	engine *Engine
 	list   []*Tap
-	port   link.Port // the link, if it is in memory: it sends no new long packets while there are taps; else nil
+	port   link.Port // the link, if it is in memory: while there are taps, it carries no new long packets; else nil
 }
 
 // add attaches a tap. It runs in Do.
@@ -78,8 +78,8 @@ func (t *taps) set(list []*Tap) {
 	}
 }
 
-// watch runs do, which processes a packet, and passes the packet with its result to the taps. The result is derived
-// from the counters, so that the checks are independent of taps.
+// watch runs do, which processes a packet, and passes the packet with its result to the taps. It derives the result
+// from changes of the counters, so that the packet path needs no code for taps.
 func (t *taps) watch(out bool, frame []byte, do func()) {
 	e := t.engine
 	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
@@ -88,7 +88,7 @@ func (t *taps) watch(out bool, frame []byte, do func()) {
 	}
 	before, held := e.counters, e.round.held
 	do()
-	each := uint64(1) // a long packet that was sent before a tap was attached counts as several
+	each := uint64(1) // the counters count a long packet, sent before the first tap was attached, as several
 	if !out {
 		each = max(1, e.rx.packets)
 	}
@@ -102,7 +102,7 @@ func (t *taps) watch(out bool, frame []byte, do func()) {
 	t.give(&p)
 }
 
-// give passes a packet to the taps that select it.
+// give passes a packet to the taps whose filters select it.
 func (t *taps) give(p *Tapped) {
 	var parsed wire.Packet
 	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
@@ -135,7 +135,7 @@ func (t *Tap) give(p Tapped) {
 	}
 }
 
-// Verdict describes the packet's result for users.
+// Verdict returns a description of the packet's result for users, such as "delivered to QP 0x000011".
 func (p *Tapped) Verdict() string {
 	var parts []string
 	if p.Out && !slices.ContainsFunc(p.Drops, Drop.Unsent) && !p.Waits {

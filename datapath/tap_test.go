@@ -32,8 +32,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTapShowsICRCs: packets without an ICRC in memory have one in captures, at both ends; packets are complete without
-// a capture.
+// TestTapShowsICRCs: packets on an in-memory network have no ICRC, but captures contain the correct one, at both ends.
 func TestTapShowsICRCs(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	tap := NewTap(TapFilter{})
@@ -55,7 +54,7 @@ func TestTapShowsICRCs(t *testing.T) {
 	}
 }
 
-// TestTapShortens: during a capture at one end, packets are as long as on other networks at both ends.
+// TestTapShortens: during a capture at one end, neither end sends long packets.
 func TestTapShortens(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, func(c *Connection) { c.Timeout = 0 }) // no retransmissions
 	p.takesLong()
@@ -79,8 +78,8 @@ func TestTapShortens(t *testing.T) {
 	}
 }
 
-// TestTapsOfAClosedEngine: after an engine is closed the network has long packets again, however many captures end
-// later.
+// TestTapsOfAClosedEngine: after an engine with taps is closed, the network carries long packets again. Removing the
+// taps later has no effect on that.
 func TestTapsOfAClosedEngine(t *testing.T) {
 	network := link.NewNetwork(1)
 	a, b := newEnd(t, network, 1), newEnd(t, network, 2)
@@ -100,7 +99,7 @@ func TestTapsOfAClosedEngine(t *testing.T) {
 	}
 }
 
-// A long packet that was in flight before a tap was attached is captured as one.
+// A long packet that was in flight when a tap was attached is captured as a single packet.
 func TestTapOfALongPacket(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 0, nil)
 	p.takesLong()
@@ -114,7 +113,8 @@ func TestTapOfALongPacket(t *testing.T) {
 	}
 }
 
-// A reader that does not read loses packets, which are counted; packets that fitted are kept, truncated.
+// If the reader does not read, packets beyond the tap's buffer are lost and counted. Packets in the buffer are kept,
+// truncated to Snap bytes.
 func TestTapIsBounded(t *testing.T) {
 	tap := NewTap(TapFilter{Snap: 3})
 	for range tapRoom + 7 {

@@ -9,14 +9,15 @@ import (
 )
 
 // deadlines holds the time of the next action of each connection: a retransmission after a timeout or an RNR NAK, or
-// the next packet of a rate-limited connection (congestion.go). Each response moves a connection's deadline, which is
-// only recorded: the heap is ordered by the time of the next check, and a connection whose deadline has moved by then
-// is inserted again. So a response costs almost nothing and a timeout one heap operation; a timer wheel would have to
-// be advanced through empty slots.
+// the next packet of a rate-limited connection (congestion.go).
 //
-// A connection with packets in flight, or about to have some, counts as in flight (flight.Flow.Fly) until the next
-// check, some time after its last response. The count is therefore that of the sending connections, not of those that
-// wait at the moment.
+// Each response moves the connection's deadline to a later time. This only changes deadline.due: the heap is ordered by
+// the time of the next check, and a connection whose deadline has moved by then is inserted again. A response is
+// therefore cheap, and a timeout costs one heap operation. A timer wheel would have to be advanced through empty slots.
+//
+// A connection that has sent packets counts as in flight (flight.Flow.Fly) until its next check, some time after its
+// last response. The count is therefore the number of connections that are sending, including those that have no
+// packets in flight at this moment.
 type deadlines struct {
 	engine *Engine
 	heap   timers.Heap[*Connection]
@@ -25,7 +26,7 @@ type deadlines struct {
 // deadline is a connection's deadline.
 type deadline struct {
 	due   time.Time                 // zero: none
-	asked timers.Timer[*Connection] // time of the next check; not after due
+	asked timers.Timer[*Connection] // time of the next check; never later than due
 }
 
 func (d *deadlines) empty() bool { return len(d.heap) == 0 }
@@ -50,7 +51,7 @@ func (d *deadlines) set(c *Connection, due time.Time) {
 	}
 }
 
-// clear removes the deadline. The connection stays in the heap until its next check.
+// clear clears the deadline. The connection stays in the heap until its next check.
 func (d *deadlines) clear(c *Connection) { c.deadline.due = time.Time{} }
 
 // stop removes the connection from the heap.
@@ -93,11 +94,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// expire handles the deadlines that have passed.
+// expire handles the deadlines that have passed, at most sendBudget of them, and reports whether there were any.
 func (d *deadlines) expire() (some bool) {
 	e := d.engine
 	if !e.flights.Deadline().IsZero() {
-		e.round.hand = nil // the work of no session
+		e.round.hand = nil // this work belongs to no session
 		some = e.flights.Expire(e.round.now())
 	}
 	if d.empty() {

@@ -4,17 +4,17 @@ package datapath
 
 import "slices"
 
-// turns orders the queue pairs with work left. Sessions take turns, and so do the queue pairs within a session: a
-// program's share does not depend on the number of queue pairs of another program. The list links are in the sessions
-// and queue pairs, so that nothing is allocated.
+// turns schedules the queue pairs with work left: round-robin among sessions, and round-robin among the queue pairs of
+// a session. A program's share therefore does not depend on the number of queue pairs of other programs. The links of
+// the lists are fields of the sessions and queue pairs, so that nothing is allocated.
 type turns struct {
-	first, last *Session // sessions with queue pairs in turn, or whose queue pairs were removed
-	count       int      // number of queue pairs
+	first, last *Session // listed sessions; the queue pairs of some may have been removed since
+	count       int      // number of listed queue pairs
 }
 
 func (t *turns) empty() bool { return t.count == 0 }
 
-// add appends a queue pair to the turns of its session, unless it is in turn or the session has ended.
+// add appends a queue pair to the list of its session, unless it is listed already or the session has been removed.
 func (t *turns) add(qp *QP) {
 	s := qp.Session
 	if qp.waiting || s.removed {
@@ -25,7 +25,7 @@ func (t *turns) add(qp *QP) {
 	t.addSession(s)
 }
 
-// addSession appends a session, unless it is in the list.
+// addSession appends a session, unless it is listed already.
 func (t *turns) addSession(s *Session) {
 	if s.waiting {
 		return
@@ -38,7 +38,7 @@ func (t *turns) addSession(s *Session) {
 	t.last = s
 }
 
-// next removes and returns the queue pair whose turn it is; nil if no queue pair is in turn.
+// next removes and returns the queue pair whose turn it is; nil if no queue pair is listed.
 func (t *turns) next() *QP {
 	for t.first != nil {
 		s := t.first
@@ -59,7 +59,7 @@ func (t *turns) next() *QP {
 	return nil
 }
 
-// remove removes a queue pair. It does nothing if the queue pair is not in turn.
+// remove removes a queue pair, if it is listed.
 func (t *turns) remove(qp *QP) {
 	if qp.waiting {
 		qp.Session.inTurn.remove(qp)
@@ -70,7 +70,6 @@ func (t *turns) remove(qp *QP) {
 // qpList is a list of queue pairs.
 type qpList struct{ first, last *QP }
 
-// add appends a queue pair.
 func (l *qpList) add(qp *QP) {
 	qp.waiting = true
 	if qp.before = l.last; l.last == nil {
@@ -96,13 +95,13 @@ func (l *qpList) remove(qp *QP) {
 	qp.waiting, qp.before, qp.behind = false, nil, nil
 }
 
-// accepting is a list of queue pairs that acknowledge requests in the next round. Until then a program can post its
-// response, which then leaves together with the acknowledgement.
+// accepting is a list of queue pairs that acknowledge requests in the next round. Until then the program can post its
+// reply, which is then sent in the same burst as the acknowledgement.
 type accepting []*QP
 
 func (a *accepting) add(qp *QP) { *a = append(*a, qp) }
 
-// takeTurns adds all queue pairs to the turns.
+// takeTurns moves all queue pairs to the turns.
 func (a *accepting) takeTurns(t *turns) {
 	for _, qp := range *a {
 		t.add(qp)

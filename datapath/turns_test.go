@@ -50,7 +50,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 	}
 }
 
-// A session whose queue pairs have all been removed has no turn, and has one again later.
+// A session whose queue pairs have all been removed gets no turn. It gets turns again when queue pairs are added.
 func TestTurnsOfAnEmptySession(t *testing.T) {
 	var list turns
 	s := new(Session)

@@ -8,13 +8,13 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and reports whether
-// anything was done. All queue pairs share the round's budget; they take turns, also across rounds.
+// transmit sends requests of the queue pairs with work left, flushes the link once, and reports whether anything was
+// done. All queue pairs share the round's budget and take turns; the order of turns continues in the next round.
 func (e *Engine) transmit() (moved bool) {
 	e.round.budget, e.round.hand = sendBudget, nil
 	resumed, rung := e.round.looping.resume(&e.tx.looped), e.doorbells.collect(e.round.budget)
 	moved = resumed || rung
-	visits := e.round.budget // also bounds visits to queue pairs that have nothing to send
+	visits := e.round.budget // limits the turns of queue pairs that have nothing to send
 	for ; visits > 0 && e.round.budget > 0 && !e.round.looping.pending(); visits-- {
 		qp := e.round.turns.next()
 		if qp == nil {
@@ -32,7 +32,7 @@ func (e *Engine) transmit() (moved bool) {
 	return moved
 }
 
-// launch dispatches a packet of n bytes, and shows it to the taps.
+// launch dispatches a packet of n bytes with a payload of length bytes, and passes it to the taps.
 func (d *departure) launch(qp *QP, path *Path, frame []byte, n, length int) {
 	if e := d.engine; len(e.taps.list) == 0 {
 		d.dispatch(qp, path, frame, n, length)
@@ -41,13 +41,13 @@ func (d *departure) launch(qp *QP, path *Path, frame []byte, n, length int) {
 	}
 }
 
-// dispatch sends a packet as the state of its path requires, or counts the reason for dropping it.
+// dispatch sends, holds or delivers a packet according to the state of its path, or counts the reason for dropping it.
 func (d *departure) dispatch(qp *QP, path *Path, frame []byte, n, length int) {
 	e := d.engine
 	switch {
 	case path.state == PathLocal:
 		d.loopBack(qp, frame[:n], length)
-	case e.tables.down: // checked first: the neighbour may have failed only because the link is down
+	case e.tables.down: // before PathUnreachable: the neighbour may be unreachable only because the link is down
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
@@ -63,8 +63,8 @@ func (d *departure) dispatch(qp *QP, path *Path, frame []byte, n, length int) {
 	}
 }
 
-// loopBack delivers a packet for this card itself: XDP does not see packets that the host sends. The sender is known,
-// whatever the headers claim.
+// loopBack delivers a packet that this card sends to itself, as XDP does not receive packets that the host sends. The
+// sender is passed separately, because the headers come from the program.
 func (d *departure) loopBack(sender *QP, frame []byte, length int) {
 	e := d.engine
 	if len(d.across) > 0 {
@@ -93,10 +93,10 @@ func (d *departure) loopBackGroup(frame []byte, length int, members []*QP, sende
 	}
 }
 
-// numbering assigns the IPv4 identification of packets, or leaves that to the link (see link.Link).
+// numbering assigns the IPv4 identification of packets, unless the link assigns it (see link.Link).
 type numbering struct {
 	id     uint16          // of the next packet
-	solver *wire.Numbering // of received packets, if the link does not deliver the identification; else nil
+	solver *wire.Numbering // finds it in received packets, if the link does not deliver it; else nil
 }
 
 func newNumbering(l link.Link) (n numbering) {
@@ -106,7 +106,7 @@ func newNumbering(l link.Link) (n numbering) {
 	return n
 }
 
-// nextID returns the identification of the next packet to send.
+// nextID returns the identification of the next packet to send; 0 if the link assigns it.
 func (n *numbering) nextID() uint16 {
 	if n.solver != nil {
 		return 0
@@ -115,6 +115,6 @@ func (n *numbering) nextID() uint16 {
 	return n.id - 1
 }
 
-// solve reports whether a packet's ICRC is correct for some identification that the link has not delivered. If so, it
-// stores the identification in the packet.
+// solve searches for the IPv4 identification that the link has not delivered, and reports whether the packet's ICRC is
+// correct with it. If so, it stores the identification in the packet.
 func (n *numbering) solve(p *wire.Packet) bool { return n.solver != nil && n.solver.Solve(p) }

@@ -58,7 +58,7 @@ func TestSend(t *testing.T) {
 }
 
 // TestSendPosted: requests posted before a command are sent before it, even if no worker runs. SendPosted does not wait
-// for a full link, nor for SQD.
+// if the link is full or the queue pair is in SQD.
 func TestSendPosted(t *testing.T) {
 	r := newRig(t)
 	left := func(want int) {
@@ -195,7 +195,7 @@ func TestSendAtItsMost(t *testing.T) {
 	}
 }
 
-// IPv4's identification differs for each packet.
+// Each packet has a different IPv4 identification.
 func TestIdentification(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
@@ -254,7 +254,7 @@ func TestNotSent(t *testing.T) {
 		},
 	} {
 		r := newRig(t)
-		r.link.full = true // and no frame is needed for it
+		r.link.full = true // the packet needs no frame of the link
 		r.postSend(ring.Send{ID: 1, AH: prepare(r), Flags: ib.SendSignaled})
 		r.run()
 		c := r.engine.Counters()
@@ -291,7 +291,7 @@ func TestBackPressure(t *testing.T) {
 	}
 }
 
-// Frames that the kernel has not accepted are kicked again without a doorbell.
+// If the kernel has not accepted all frames, the link is flushed again without a doorbell.
 func TestKickIsRepeated(t *testing.T) {
 	r := newRig(t)
 	r.link.stuck = true
@@ -308,7 +308,7 @@ func TestKickIsRepeated(t *testing.T) {
 	}
 }
 
-// Frames that the interface refuses are counted, and reported once per kick; a kick without losses is not reported.
+// Frames that the interface refuses are counted, and reported once per flush. A flush without losses is not reported.
 func TestRefusedByTheInterface(t *testing.T) {
 	r := newRig(t)
 	reports := 0
@@ -353,7 +353,7 @@ func FuzzSendQueue(f *testing.F) {
 	})
 }
 
-// Neither direction allocates.
+// Neither sending nor receiving allocates memory.
 func TestNoAllocationPerPacket(t *testing.T) {
 	r := newRig(t)
 	frame := datagram(make([]byte, 64))

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Datagrams is the service of a queue pair for unreliable datagrams (UD).
+// Datagrams is the unreliable datagram service (UD) of a queue pair.
 //
 //	receive   checks in a fixed order → take: memory, scatter, completion
 //	sendOne   copy the request → check: the copy → build: gather, seal, dispatch → completion
@@ -26,7 +26,7 @@ func (u *Datagrams) psn() *wire.PSN { return &u.next }
 
 func (u *Datagrams) touch() uint32 { return uint32(u.next) }
 
-// Datagrams need no action when the state changes or the queue pair ends.
+// A UD queue pair needs no action when its state changes or when it is removed.
 
 func (u *Datagrams) enter(ib.QPState) {}
 func (u *Datagrams) flush()           {}
@@ -37,7 +37,7 @@ func (u *Datagrams) close()           {}
 func (u *Datagrams) leaving() bool { return u.qp.Send.Waiting() > 0 }
 
 // receive checks a packet in this order: state, service, P_Key, Q_Key, length, and the presence and size of a receive
-// request, of the queue pair or its SRQ. A packet that fails a check changes nothing.
+// request in the queue pair's receive queue or SRQ. A packet that fails a check consumes no receive request.
 func (u *Datagrams) receive(a *arrival) Drop {
 	e, qp, p := u.engine, u.qp, &a.packet
 	bth := p.BTH()
@@ -142,7 +142,7 @@ func (u *Datagrams) send(d *departure) (moved, done bool) {
 }
 
 // sendOne copies the next request, checks the copy and sends it. A local error stops the send queue (SQE). If the link
-// has no free frame, sendOne returns false and has changed nothing.
+// has no free frame, sendOne changes nothing and returns false.
 func (u *Datagrams) sendOne(d *departure) bool {
 	e, qp := u.engine, u.qp
 	data := qp.Send.Get(&d.send)
@@ -174,7 +174,7 @@ func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 }
 
 // build builds the packet of a request, first the payload and then the headers and ICRC, and sends it. It returns false
-// if the link has no free frame.
+// if the link has no free frame, or another engine that receives the packet has no room for it.
 func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	e := u.engine
 	frame := d.frame
@@ -205,7 +205,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	return true
 }
 
-// launchToGroup is departure.launch for a packet to a group, which the members on this card receive too.
+// launchToGroup is departure.launch for a packet to a group. The members on this card receive the packet too.
 func (u *Datagrams) launchToGroup(d *departure, ah *AH, frame []byte, n, length int) {
 	e, members := u.engine, u.engine.tables.groups[ah.Dest]
 	if len(d.across) > 0 {
@@ -225,7 +225,8 @@ func (u *Datagrams) launchToGroup(d *departure, ah *AH, frame []byte, n, length 
 	}
 }
 
-// describe fills in the header fields that depend on the request.
+// describe sets the header fields that depend on the request. A privileged Q_Key in the request selects the queue
+// pair's Q_Key (IBA 10.2.5).
 func (u *Datagrams) describe(d *departure) {
 	qp, s, h := u.qp, &d.send, &d.datagram
 	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.numbering.nextID()

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The windows of an exchange, and a region of its own that is not writable.
+// Numbers of the memory windows of an exchange, and of a region that is not writable.
 const (
 	window1     = 8 // of type 1
 	window2     = 9 // of type 2
@@ -42,7 +42,7 @@ type bound struct {
 	access ib.AccessFlags
 }
 
-// bind posts a bind of a window, and returns the result as text.
+// bind posts a request that binds a window, and returns the result as text.
 func (x *exchange) bind(b bound) string {
 	x.Helper()
 	s := to(ib.WRBindMW, b.from)
@@ -52,7 +52,7 @@ func (x *exchange) bind(b bound) string {
 	return x.hear()
 }
 
-// bindFor binds a window as another queue pair with a PD would, and returns the result as text.
+// bindFor binds a window as another queue pair with the given PD would, and returns the result as text.
 func (x *exchange) bindFor(pd region.PD, b bound) (said string) {
 	x.engine.Do(func() {
 		status := x.session.Bind(new(QP), pd, b.key, endBase+uint64(b.from), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
@@ -85,7 +85,7 @@ const (
 	invRefused    = "0: memory management operation error"
 )
 
-// Checks of binds (IBA 10.6.6.2, 11.6.2).
+// TestBindIsChecked checks valid and invalid binds (IBA 10.6.6.2, 11.6.2).
 func TestBindIsChecked(t *testing.T) {
 	const read, write, atomic = ib.AccessRemoteRead, ib.AccessRemoteWrite, ib.AccessRemoteAtomic
 	for name, row := range map[string]struct {
@@ -126,7 +126,7 @@ func TestBindIsChecked(t *testing.T) {
 	}
 }
 
-// Access of peers through windows, and its end.
+// TestWindowsAdmit checks which accesses of peers a window permits, and how they end.
 func TestWindowsAdmit(t *testing.T) {
 	const reads, writes = ib.AccessRemoteRead, ib.AccessRemoteWrite
 	one := bound{windowKey(window1), 1000, 16, 1, reads}
@@ -227,7 +227,7 @@ const refusal = "ACKNOWLEDGE 0 0x62 msn 0"
 
 func read8(window uint32, addr uint64) wire.Transport { return under(window, read(0, addr, 8)) }
 
-// A local request waits for all earlier ones, and later ones wait for it.
+// A local request, such as a bind or an invalidation, waits for all earlier requests, and later ones wait for it.
 func TestLocalRequestsWait(t *testing.T) {
 	x := newWindows(t)
 	x.bind(bound{windowKey(window2), 1000, 16, 1, ib.AccessRemoteRead})

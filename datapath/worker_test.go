@@ -32,7 +32,7 @@ func newWire(t *testing.T) (a, b link.Link) {
 	return n.Port(wire.MAC{2, 1}), n.Port(wire.MAC{2, 2})
 }
 
-// wait runs until done. The limit only ends a test that hangs.
+// wait waits until done returns true. Its limit only ends a test that hangs.
 func wait(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for start := time.Now(); !done(); {
@@ -62,7 +62,7 @@ func TestWorkersWake(t *testing.T) {
 	}
 }
 
-// While a program runs the engine its worker does not; afterwards it does again.
+// While a program polls, the worker runs no rounds; afterwards it runs them again.
 func TestWorkerComesBack(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, false)
@@ -84,7 +84,7 @@ func TestWorkerComesBack(t *testing.T) {
 	})
 }
 
-// Programs that poll, the worker and the control plane take turns, under the race detector, and every message arrives.
+// Polling programs, the worker and the control plane run concurrently, without data races, and every message arrives.
 func TestEverybodyAtOnce(t *testing.T) {
 	left, right := newWire(t)
 	a, b := newStation(t, left, true), newStation(t, right, true)
@@ -136,7 +136,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	}
 }
 
-// An armed CQ gets one event, and no other before it is armed again.
+// An armed CQ sends one event, and no other before it is armed again.
 func TestArmedQueueWakesOnce(t *testing.T) {
 	r := newRig(t)
 	deliver := func() {
@@ -174,7 +174,8 @@ func TestArmedQueueWakesOnce(t *testing.T) {
 	}
 }
 
-// A solicited completion wakes even if later ones of its burst are unsolicited; the next burst starts again.
+// A solicited completion causes an event even if later completions of the same burst are unsolicited. It has no effect
+// on the next burst.
 func TestSolicitedAmongOthers(t *testing.T) {
 	r := newRig(t)
 	deliver := func(solicited ...bool) {

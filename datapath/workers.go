@@ -15,15 +15,16 @@ import (
 // MaxWorkers is the maximum number of workers of a card.
 const MaxWorkers = peers.Max
 
-// Workers are the engines of one card, one for each worker. A session is served by one of them: its queue pairs, CQs,
-// SRQs, keys and doorbell are accessed only in that engine's rounds, and need no lock. Shared state (paths, addresses,
-// groups) changes between the rounds of all engines.
+// Workers holds the engines of one card; each engine has one worker. A session belongs to one engine: its queue pairs,
+// CQs, SRQs, keys and doorbell are accessed only in that engine's rounds, and need no lock. Shared state (paths,
+// addresses, groups) changes between the rounds of all engines.
 type Workers struct {
 	engines []*Engine
 	next    int // the engine at which Serve starts its search
 }
 
-// NewWorkers returns a card's engines, one for each link. Config.Link is not used.
+// NewWorkers returns a card's engines, one for each link. Config.Link is ignored, and Config.Ahead is divided among the
+// engines. After an error all links are closed.
 func NewWorkers(c Config, links []link.Link) (*Workers, error) {
 	w := &Workers{}
 	fail := func(err error) (*Workers, error) {
@@ -58,8 +59,8 @@ func (w *Workers) first(e *Engine) *Engine {
 	return e
 }
 
-// Serve adds a session to the engine that serves the fewest sessions, permanently, and returns that engine. Calls must
-// not be concurrent.
+// Serve assigns a session permanently to the engine that serves the fewest sessions, and returns that engine. Calls
+// must not be concurrent.
 func (w *Workers) Serve(s *Session) *Engine {
 	best := w.engines[w.next%len(w.engines)]
 	for i := range w.engines {
@@ -91,7 +92,7 @@ func (w *Workers) Close() (err error) {
 }
 
 // Do runs change between the rounds of all engines. It holds all leases, acquired in the order of the engines. For a
-// change that concerns one session alone use Engine.Do, which does not stop the other engines.
+// change of a single session use Engine.Do, which does not stop the other engines.
 func (w *Workers) Do(change func()) { w.doFrom(0, change) }
 
 func (w *Workers) doFrom(first int, change func()) {
@@ -116,7 +117,8 @@ func (w *Workers) ChangeLink(change func()) {
 	}
 }
 
-// Until is Engine.Until with rounds of all engines.
+// Until runs rounds of all engines in the caller's thread until done returns true or the timeout expires; see
+// Engine.Until.
 func (w *Workers) Until(done func() bool, timeout time.Duration) bool {
 	for end := time.Now().Add(timeout); ; {
 		over, worked := false, false
@@ -161,19 +163,19 @@ func (w *Workers) SetMACs(macs ...wire.MAC) { w.each(func(e *Engine) { e.tables.
 // SetMTU changes the maximum payload that is sent and received.
 func (w *Workers) SetMTU(mtu wire.MTU) { w.each(func(e *Engine) { e.tables.setMTU(mtu) }) }
 
-// SetLink records whether the link accepts frames. Frames that it has not accepted when it goes down are dropped: they
-// would be too old when it comes up again.
+// SetLink sets whether the link accepts frames. When it goes down, frames that it has not accepted yet are dropped, as
+// they would be too old when it comes up again.
 func (w *Workers) SetLink(up bool) { w.each(func(e *Engine) { e.setLink(up) }) }
 
-// SetUser sets the user that owns all programs of the card; nil: none, or several. Workers of cards of the same user
-// process a few packets for each other; see helper. It does not run in Do.
+// SetUser sets the user that owns all programs of the card; nil: no programs, or several users. Workers of cards of the
+// same user process a few packets for each other; see helper. Unlike the other setters, it must not be called in Do.
 func (w *Workers) SetUser(user any) {
 	if e := w.engines[0]; e.helper != nil { // only a card with one engine has a helper
 		e.Do(func() { e.helper.setUser(user) })
 	}
 }
 
-// AddTap adds a tap. A packet that is handed over is captured where another engine receives it.
+// AddTap adds a tap. A packet that is handed over is captured at the engine that receives it.
 func (w *Workers) AddTap(t *Tap) { w.each(func(e *Engine) { e.taps.add(t) }) }
 
 // RemoveTap ends AddTap.
@@ -220,16 +222,16 @@ func (w *Workers) Counters() (sum Counters) {
 	return sum
 }
 
-// Clock returns the card's free-running clock, in ns.
+// Clock returns the card's free-running clock (CLOCK_MONOTONIC), in ns.
 func (w *Workers) Clock() uint64 {
 	free, _ := w.engines[0].completions.clock.read()
 	return free
 }
 
-// Relay returns the relay through which other links send via the first one; see link.XDP.SendApart. It requires several
-// engines.
+// Relay returns the relay through which other links send on the first engine's link; see link.XDP.SendApart. The card
+// must have several engines.
 func (w *Workers) Relay() link.Relay { return w.engines[0].peers.Relay }
 
-// Relayed returns the number of frames that other links have handed to the first one, and of those that it has sent or
-// dropped.
+// Relayed returns the number of frames that other links have passed to the relay, and the number of those that the
+// first engine has sent or dropped.
 func (w *Workers) Relayed() (given, done uint64) { return w.engines[0].peers.RelayCounts() }

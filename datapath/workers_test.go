@@ -27,8 +27,8 @@ type crew struct {
 	ends []*end
 }
 
-// newCrew returns a card. number returns the numbers of queue pairs: if the number modulo n differs from the index of
-// the queue pair's engine, the packets arrive at another engine.
+// newCrew returns a card with n engines. number returns the number of an engine's queue pair: if this number modulo n
+// differs from the index of the engine, the packets arrive at another engine.
 func newCrew(t testing.TB, network *link.Network, host byte, n int, number func(i int) wire.QPN) *crew {
 	t.Helper()
 	c := &crew{TB: t, mac: wire.MAC{2, 0, 0, 0, 0, host}, gid: gidOf("10.0.0.0")}
@@ -64,7 +64,7 @@ func (l closesCounted) Close() error {
 	return l.Link.Close()
 }
 
-// A card without enough descriptors is an error, whichever is missing, and leaks none.
+// If the process has too few file descriptors, opening a card fails, whichever descriptor is missing, and leaks none.
 func TestWorkersWithoutDescriptors(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		refused := 0
@@ -112,7 +112,7 @@ func descriptorsInUse(t *testing.T) int {
 	return len(list)
 }
 
-// nextDescriptor returns the number of the next descriptor.
+// nextDescriptor returns the number that the next descriptor will have.
 func nextDescriptor(t *testing.T) uint64 {
 	t.Helper()
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
@@ -123,7 +123,7 @@ func nextDescriptor(t *testing.T) uint64 {
 	return uint64(fd)
 }
 
-// newWorkersBelow is NewWorkers while descriptors must have numbers below a limit.
+// newWorkersBelow is NewWorkers with the given RLIMIT_NOFILE: descriptors have numbers below the limit.
 func newWorkersBelow(t *testing.T, limit uint64, links []link.Link) (*Workers, error) {
 	t.Helper()
 	var was unix.Rlimit
@@ -152,7 +152,7 @@ func (c *crew) addEnd(number wire.QPN) *end {
 	return e
 }
 
-// meetIn connects an end's queue pair to another's with a service, on a path with a state.
+// meetIn connects an end's queue pair to another's, with the given service, on a path in the given state.
 func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 	e.c = NewConnection(service)
 	e.c.PeerQPN, e.c.Peer, e.c.Path, e.c.Template = peer.qp.Number, peer.gid, new(Path), wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid})
@@ -170,7 +170,7 @@ func (c *crew) meetIn(service wire.Service, e, peer *end, state PathState) {
 	})
 }
 
-// roundsUntil runs rounds of the cards' engines until done.
+// roundsUntil runs rounds of the cards' engines until done returns true.
 func roundsUntil(t testing.TB, done func() bool, crews ...*crew) {
 	t.Helper()
 	for idle := 0; !done(); {
@@ -190,7 +190,7 @@ func roundsUntil(t testing.TB, done func() bool, crews ...*crew) {
 	}
 }
 
-// balanced checks that every packet that an engine has received is in one counter.
+// balanced checks that every packet that an engine has received is counted exactly once.
 func (c *crew) balanced() Counters {
 	c.Helper()
 	for i, e := range c.engines {
@@ -204,8 +204,8 @@ func (c *crew) balanced() Counters {
 func straight(i int) wire.QPN { return wire.QPN(16 + i) }
 func crossed(i int) wire.QPN  { return wire.QPN(17 + i) }
 
-// TestWorkersConnections: connections of several programs, whose packets arrive at their own engines, at others, or
-// come from others of the same card, transfer all messages in order.
+// TestWorkersConnections: connections of several programs transfer all messages in order. Their packets arrive at their
+// own engines, arrive at other engines, or come from other engines of the same card.
 func TestWorkersConnections(t *testing.T) {
 	for _, number := range []func(int) wire.QPN{straight, crossed} {
 		for _, local := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestStormOfSeveralWorkers is TestStorm with three concurrent connections between cards of three engines: all packets
-// arrive at other engines than their queue pairs', and those that stay on one card come from other engines.
+// TestStormOfSeveralWorkers is TestStorm with three concurrent connections between cards of three engines. All packets
+// arrive at other engines than those of their queue pairs. Packets within one card come from other engines.
 func TestStormOfSeveralWorkers(t *testing.T) {
 	messages, seed := waittest.Wanted(t, stormVariable, waittest.Often(500))/5, rand.Uint64()
 	for name, i := range map[string]link.Impairment{
@@ -62,7 +62,7 @@ func stormOnOneCard(t *testing.T, seed uint64, messages int) {
 	stormOn(messages, pairs, c)
 }
 
-// newStormPair connects ends that keep packets ahead of lost ones, and implement congestion control.
+// newStormPair connects ends that keep packets that arrive before a lost one, and implement congestion control.
 func newStormPair(t *testing.T, seed uint64, from, to *crew, a, b *end, state PathState) *stormPair {
 	from.meetIn(wire.ServiceRC, a, b, state)
 	to.meetIn(wire.ServiceRC, b, a, state)

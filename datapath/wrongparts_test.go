@@ -10,13 +10,13 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// packetOf is a packet of a message: its operation, and its length in bytes.
+// packetOf is a packet of a message: its opcode, and the length of its payload in bytes.
 type packetOf struct {
 	operation wire.Opcode
 	length    int
 }
 
-// takeAll delivers the packets of a message to the victim, in order. A RETH contains addr and length.
+// takeAll delivers the packets of a message to the victim, in order. addr and length are the fields of the RETH.
 func (v *victim) takeAll(addr uint64, length uint32, packets ...packetOf) {
 	for _, p := range packets {
 		v.take(v.seal(&wire.Transport{

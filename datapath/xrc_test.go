@@ -69,7 +69,7 @@ func (v *victim) revivesTarget(r *rand.Rand) {
 	})
 }
 
-// Responses of a target to requests, by their SRQ numbers.
+// TestXRCTarget checks a target's responses to requests with various SRQ numbers.
 func TestXRCTarget(t *testing.T) {
 	remove := func(x *exchange, s *SRQ) { x.engine.Do(func() { x.qp.Domain.RemoveSRQ(s) }) }
 	for name, row := range map[string]struct {
@@ -149,7 +149,7 @@ func TestXRCInitiator(t *testing.T) {
 	}
 }
 
-// The SRQs of a session whose work has faulted are not used again: they would fault again.
+// The SRQs of a session whose work has faulted are not used again, as they would cause another fault.
 func TestXRCAfterAFault(t *testing.T) {
 	x, _, six := newTarget(t)
 	x.engine.Do(func() {
