@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Handling of acknowledgements by the requester (IBA 9.7.3 to 9.7.5). An acknowledgement covers all earlier requests.
-// Responses to READs and atomics acknowledge too: readresponse.go.
+// Handling of acknowledgements by the requester (IBA 9.7.3 to 9.7.5). An acknowledgement covers all earlier requests. A
+// response to a READ or an atomic is an acknowledgement too; see readresponse.go.
 
 // Receive handles an ACK, a NAK, or a response to a READ or an atomic.
 func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
@@ -34,9 +34,9 @@ func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
 	return reason
 }
 
-// heard handles the arrival of a response. An unexpected response shows that the peer is still responding to earlier
-// requests and will respond to the others afterwards; a retransmission now would only make it send more. So the timer
-// starts again, at most once for each requested response.
+// heard handles the timer when a response has arrived. An unexpected response shows that the peer is still responding
+// to earlier requests, and will respond to the others afterwards. A retransmission now would only make it send more
+// responses, so the timer is restarted, at most once for each requested response.
 func (r *Requester) heard(now time.Time, packets uint64, reason Reason) {
 	if r.asked == 0 {
 		return
@@ -79,8 +79,8 @@ var refusals = map[wire.Syndrome]ib.WCStatus{
 	wire.NAKInvalidRequest: ib.WCRemInvReqErr, wire.NAKRemoteAccess: ib.WCRemAccessErr, wire.NAKRemoteOperational: ib.WCRemOpErr,
 }
 
-// acknowledge records that the peer has all packets before a PSN, and completes requests. It stops at a READ or an
-// atomic whose response is missing: that response was lost.
+// acknowledge records that the peer has received all packets before a PSN, and completes their requests. It stops at a
+// READ or an atomic whose response is missing, and handles the loss of that response.
 func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
 	from := r.oldest
 	for r.works.count > 0 {
@@ -114,7 +114,7 @@ func (r *Requester) move(to wire.PSN) {
 	if r.afterRead.Ahead(to) < 0 {
 		r.afterRead = to
 	}
-	if r.PSN.Ahead(to) < 0 { // the packets that were to be retransmitted have arrived after all
+	if r.PSN.Ahead(to) < 0 { // packets that were to be retransmitted are acknowledged
 		r.PSN = to
 		r.current = r.works.find(to)
 		if r.one {

@@ -8,23 +8,23 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Ahead stores packets that arrived before a missing one, so that the peer need not retransmit them. All responders of
-// an engine share it. Packets that do not fit are dropped, and the peer retransmits them.
+// Ahead stores out-of-order packets, which arrived before a missing one, so that the peer need not retransmit them. All
+// responders of an engine share it. Packets that do not fit are dropped, and the peer retransmits them.
 type Ahead struct {
-	frames [][]byte // by number, which begins with 1
-	free   []number // numbers of the frames that hold no packet
-	most   int
+	frames [][]byte    // indexed by number - 1
+	free   []number    // numbers of the unused frames
+	most   int         // maximum number of frames
 	packet wire.Packet // the packet that is being executed
 }
 
 // number identifies a kept frame; 0: none.
 type number uint16
 
-// NewAhead returns an Ahead for a number of packets, at most 65535. Memory is allocated when packets arrive.
+// NewAhead returns an Ahead for a number of packets, at most 65535. Its memory is allocated when packets arrive.
 func NewAhead(packets int) *Ahead { return &Ahead{most: min(packets, math.MaxUint16)} }
 
-// maxAhead is the maximum distance of a kept packet from the expected one, in packets: the maximum window. A power of
-// two.
+// maxAhead is the maximum distance of a kept packet from the expected one, in packets. It is the maximum window, and a
+// power of two.
 const maxAhead = maxWindow
 
 // ahead holds the kept packets of one responder, indexed by PSN.
@@ -33,8 +33,8 @@ type ahead struct {
 	count  int
 }
 
-// keep keeps a packet at a distance from the expected one, if there is room, and reports whether it did. Long packets
-// are not kept: they would use much memory.
+// keep stores a packet, if there is room, and reports whether it did. distance is that of its PSN from the expected
+// one. Long packets are not kept, as they would use much memory.
 func (r *Responder) keep(p *wire.Packet, distance int) bool {
 	if r.Ahead == nil || distance >= maxAhead || len(p.Payload()) > r.MTU.Bytes() {
 		return false
@@ -43,7 +43,7 @@ func (r *Responder) keep(p *wire.Packet, distance int) bool {
 		r.ahead.places = new([maxAhead]number)
 	}
 	place := &r.ahead.places[p.BTH().PSN()%maxAhead]
-	if *place != 0 { // a duplicate: places behind the expected packet are free
+	if *place != 0 { // a duplicate, as the places of packets before the expected one are free
 		return false
 	}
 	if *place = r.Ahead.copy(p.Frame()); *place == 0 {
@@ -53,7 +53,7 @@ func (r *Responder) keep(p *wire.Packet, distance int) bool {
 	return true
 }
 
-// copy keeps a copy of a frame; 0 if there is no room.
+// copy stores a copy of a frame and returns its number; 0 if there is no room.
 func (a *Ahead) copy(frame []byte) (n number) {
 	last := len(a.free) - 1
 	switch {
@@ -70,8 +70,8 @@ func (a *Ahead) copy(frame []byte) (n number) {
 	return n
 }
 
-// takeKept executes the kept packets that follow the missing one, which has arrived. It reports whether one of them
-// requests an acknowledgement.
+// takeKept executes the kept packets that follow the missing packet, after that has arrived. It reports whether one of
+// them requests an acknowledgement.
 func (r *Responder) takeKept() (asks bool) {
 	for r.ahead.count > 0 && !r.nakSent && r.state.Receives() {
 		before := r.ExpectedPSN
@@ -96,7 +96,8 @@ func (r *Responder) takeKept() (asks bool) {
 	return asks
 }
 
-// passBy discards the kept packets from a PSN to the expected one: a READ covers the PSNs of its response.
+// passBy discards the kept packets from a PSN up to the expected one: a READ request also uses the PSNs of its
+// response.
 func (r *Responder) passBy(from wire.PSN) {
 	for n := min(r.ExpectedPSN.Ahead(from), maxAhead); n > 0 && r.ahead.count > 0; n-- {
 		r.giveBack(from)

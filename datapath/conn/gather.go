@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Access to the memory of a connected queue pair's requests. The SGEs stay in their slot until the request is
-// completed. They are checked at each use, since the program may have changed them or deregistered the memory.
+// Access to the memory of send requests. The SGEs stay in their slot until the request is completed. They are checked
+// at each use, since the program may have changed them or deregistered the memory.
 
 // listOf returns the SGE list in a request's slot; ok is false if it does not fit into the slot.
 func (w *work) listOf(data []byte) (list ring.SGList, ok bool) {
@@ -35,7 +35,7 @@ func (r *Requester) measure(w *work, data []byte) (length int, status ib.WCStatu
 	return length, ib.WCSuccess
 }
 
-// gather copies the part of a message that begins at an offset to to.
+// gather copies the part of a message that begins at offset into to.
 func (r *Requester) gather(w *work, to []byte, offset int) ib.WCStatus {
 	if len(to) == 0 {
 		return ib.WCSuccess
@@ -48,13 +48,14 @@ func (r *Requester) gather(w *work, to []byte, offset int) ib.WCStatus {
 	return r.walk(w, data, offset, to, false)
 }
 
-// spread writes a part of a response to the memory of the oldest request.
+// spread writes a part of a response, which begins at offset, to the memory of the oldest request.
 func (r *Requester) spread(w *work, offset int, from []byte) ib.WCStatus {
 	return r.walk(w, r.Queue.Data(0), offset, from, true)
 }
 
-// walk copies bytes between a slice and a request's message, from an offset on; write is the direction to the message.
-// A piece of a null region is shorter than requested. The list may have become shorter since it was measured.
+// walk copies bytes between a slice and the memory of a request's message, from offset on; with write it copies from
+// the slice to the memory. Pieces of a null region are shorter than requested, and read as zeros. The program may have
+// made the SGE list shorter since it was measured.
 func (r *Requester) walk(w *work, data []byte, offset int, bytes []byte, write bool) ib.WCStatus {
 	for list, _ := w.listOf(data); len(bytes) > 0; {
 		sge, rest, some := list.Next()

@@ -24,7 +24,7 @@ func write(keepOrder func(t *litmus.Thread)) func(p *litmus.Program) {
 	}
 }
 
-// TestLitmusWrite shows that an atomic addition is too weak for keepOrder.
+// TestLitmusWrite shows that a store and a load are sufficient for keepOrder, and an atomic addition is not.
 func TestLitmusWrite(t *testing.T) {
 	litmus.Check(t, nil, write(func(t *litmus.Thread) {
 		t.Store("keepOrder", "order", litmus.Atomic, 0)
@@ -38,8 +38,8 @@ func TestLitmusWrite(t *testing.T) {
 	}
 }
 
-// TestLitmusCredit: a WRITE with immediate data returns the room of a stream's bytes (rs_give_credits). The peer reads
-// its target after the completion, and then writes to that room.
+// TestLitmusCredit: a WRITE with immediate data returns credits for the buffer space of a stream (rs_give_credits). The
+// peer reads its target after the completion, and then writes to that space.
 func TestLitmusCredit(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"SendConsumer.Available: load acquire": "message passing",

@@ -10,16 +10,16 @@ import (
 )
 
 // Handling of losses by the requester (IBA 9.7.5.1.3, 9.7.6). A loss is detected by a NAK, a gap among responses or a
-// timeout. An RNR NAK, which reports that no receive request is posted, specifies how long to wait.
+// timeout. An RNR NAK reports that the peer has no receive request posted, and specifies how long to wait.
 
-// foreverRNR is the RNRRetry without a limit.
+// foreverRNR is the value of RNRRetry for an unlimited number of retries.
 const foreverRNR = 7
 
-// InFlight reports whether responses of the peer are expected: there is no RNR wait, and the local ACK timeout has not
-// expired since the last response.
+// InFlight reports whether the peer is expected to respond to sent packets: no RNR wait is in progress, and the local
+// ACK timeout has not expired since the last response.
 func (r *Requester) InFlight() bool { return !r.rnrWait && !r.silent }
 
-// Expire is called at the deadline: an RNR wait is over, or the peer has not responded.
+// Expire handles the deadline: it ends an RNR wait, sends a probe, or handles a local ACK timeout.
 func (r *Requester) Expire(now time.Time) {
 	r.deadline = time.Time{}
 	switch {
@@ -28,7 +28,7 @@ func (r *Requester) Expire(now time.Time) {
 		r.startTimer(now)
 		r.turn = TurnNow
 	case r.works.count == 0 || r.works.at(0).packets == 0:
-	case (r.unsent || r.one) && r.PSN == r.oldest: // the packet was held back here, so the peer cannot have responded
+	case (r.unsent || r.one) && r.PSN == r.oldest: // the packet is still to be sent, so the peer cannot have responded
 		r.startTimer(now)
 	case r.timeout.After(now):
 		r.probe(now)
@@ -40,8 +40,9 @@ func (r *Requester) Expire(now time.Time) {
 	r.Queue.Publish()
 }
 
-// lost goes back to a packet that the peer lacks, or whose response is missing. Of several signs of one loss only the
-// first counts. named means that a NAK has reported the PSN, so that the peer has packets behind it.
+// lost retransmits a packet that the peer has not received, or whose response is missing. It ignores further
+// indications of the same loss. named is true if a NAK has reported the PSN, which means that the peer has received
+// later packets.
 func (r *Requester) lost(now time.Time, psn wire.PSN, named bool) {
 	switch {
 	case r.again || r.works.count == 0:
@@ -72,19 +73,19 @@ func (r *Requester) goBack(now time.Time, psn wire.PSN) {
 	r.turn = TurnNow
 }
 
-// waitReady waits for the time in an RNR NAK before it goes back to the request that found no receive request.
+// waitReady goes back to the request that found no receive request, and starts the wait that the RNR NAK specifies.
 func (r *Requester) waitReady(now time.Time, s wire.Syndrome) Reason {
 	switch {
 	case r.works.count == 0:
 		return StrayAnswer
-	case r.rnrWait: // only the first of several for one attempt counts
+	case r.rnrWait: // a further RNR NAK for the same attempt
 		return Taken
 	case r.RNRRetry != foreverRNR && r.rnrRetries == 0:
 		r.fail(ib.WCRNRRetryExcErr)
 		return Taken
 	}
 	r.rnrRetries -= min(r.rnrRetries, 1)
-	r.retries = r.RetryCnt // the peer responds
+	r.retries = r.RetryCnt // an RNR NAK is a response
 	r.goBack(now, r.oldest)
 	r.rnrWait = true
 	r.deadline = now.Add(s.RNRTime())

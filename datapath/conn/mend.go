@@ -8,29 +8,29 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Selective retransmission: the requester retransmits less than everything from a lost packet on. The protocol does not
-// specify whether a peer keeps packets that arrive ahead of a missing one; its acknowledgements show it.
+// Selective retransmission: the requester retransmits a lost packet without all later ones. The protocol does not
+// specify whether a peer keeps out-of-order packets, but its acknowledgements show whether it does.
 //
-//	a NAK ────────────────────────► only the packet that it reports is retransmitted, with an acknowledgement request
+//	a NAK ────────────────────────► retransmit only the packet that it reports, with an acknowledgement request
 //	no response for some RTTs ────► the same for the oldest packet: the NAK, or the last packet, was lost
-//	the ACK covers more packets ──► the peer had the others: continue with new packets
-//	the ACK covers this packet ───► the peer has dropped the others, or they were lost too: retransmit all of them
+//	the ACK covers more packets ──► the peer has kept the later ones: continue with new packets
+//	the ACK covers this packet ───► the peer has dropped the later ones, or they were lost too: retransmit all of them
 //
-// A peer that keeps no packets costs one additional round trip, once; afterwards its behaviour is known.
+// If a peer does not keep packets, this costs one additional round trip, once; afterwards the requester knows it.
 type mending struct {
 	one     bool     // the packet with the current PSN is sent alone
 	psn     wire.PSN // of the packet that was retransmitted alone
 	resume  wire.PSN // the PSN to send after it
-	awaited bool     // its acknowledgement is awaited
-	named   bool     // a NAK has reported it: packets behind it have arrived at the peer
+	awaited bool     // the acknowledgement of the packet sent alone is outstanding
+	named   bool     // a NAK has reported that packet, so later ones have arrived at the peer
 	keeps   keeping
 
-	probes  uint8 // early retransmissions since the last acknowledgement
-	probed  time.Time
-	timeout time.Time // when the specified timeout expires
+	probes  uint8     // number of probes since the last acknowledgement
+	probed  time.Time // time of the last probe
+	timeout time.Time // time at which the local ACK timeout expires
 }
 
-// keeping is the knowledge about a peer: whether it keeps packets that arrive ahead of a missing one.
+// keeping is what the requester knows about a peer: whether it keeps out-of-order packets.
 type keeping uint8
 
 const (
@@ -39,11 +39,11 @@ const (
 	keepsNot
 )
 
-// mostProbes is the maximum number of retransmissions before the timeout; each waits twice as long.
+// mostProbes is the maximum number of probes before the timeout; the wait doubles with each.
 const mostProbes = 3
 
-// canMend reports whether a packet that a NAK reports is retransmitted alone. A READ is requested again from there on:
-// its responses are sent by the peer.
+// canMend reports whether a packet that a NAK reports can be retransmitted alone. The request packet of a READ cannot:
+// the READ is requested again from that PSN on.
 func (r *Requester) canMend(psn wire.PSN, named bool) bool {
 	if !named || !r.Mends || r.keeps == keepsNot || psn.Plus(1).Ahead(r.newest) >= 0 {
 		return false
@@ -60,14 +60,14 @@ func (r *Requester) mend(psn wire.PSN, named bool) {
 	}
 	r.PSN = psn
 	r.current = r.works.find(psn)
-	// Responses to a READ do not show whether the packets behind it were kept.
+	// Responses to a READ do not show whether the peer has kept the packets after it.
 	r.awaited = r.current < r.works.count && !r.works.at(r.current).wantsAnswer()
 	r.mending.one, r.mending.psn, r.mending.resume, r.named = true, psn, resume, named
 	r.trip.cancel()
 	r.turn = TurnNow
 }
 
-// mended resumes sending at the PSN before mend.
+// mended resumes sending at the PSN that was current before mend.
 func (r *Requester) mended() {
 	if r.one = false; r.resume.Ahead(r.PSN) > 0 {
 		r.PSN = r.resume
@@ -75,7 +75,8 @@ func (r *Requester) mended() {
 	}
 }
 
-// answered derives from an acknowledgement of all packets before a PSN whether the peer keeps packets.
+// answered determines from an acknowledgement of all packets before a PSN whether the peer keeps packets. If it does
+// not, or the later packets were lost too, answered retransmits them.
 func (r *Requester) answered(now time.Time, before wire.PSN) {
 	if !r.awaited || before.Ahead(r.mending.psn) <= 0 {
 		return
@@ -95,7 +96,7 @@ func (r *Requester) answered(now time.Time, before wire.PSN) {
 	}
 }
 
-// refused derives the same from a NAK: if the missing packet is a later one, the peer had those in between.
+// refused determines the same from a sequence NAK: if it reports a later packet, the peer has kept those in between.
 func (r *Requester) refused(psn wire.PSN) {
 	if r.awaited && psn.Ahead(r.mending.psn) > 0 {
 		if r.awaited = false; r.named && psn.Ahead(r.mending.psn) > 1 {

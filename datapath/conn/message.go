@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// message is the peer's SEND or RDMA WRITE that has begun and not ended.
+// message is the peer's current SEND or RDMA WRITE.
 type message struct {
 	extent
 	hasRecv bool // recv is consumed, and not completed
@@ -17,16 +17,16 @@ type message struct {
 
 // extent is the type of a message and its received part.
 type extent struct {
-	kind     wire.Meaning // MeansSend or MeansWrite; 0: none
-	received uint32       // bytes that have been written to memory
-	srqn     wire.SRQN    // of XRC: the destination SRQ
-	addr     uint64       // of a WRITE, like the next two
+	kind     wire.Meaning // MeansSend or MeansWrite; 0: there is no message
+	received uint32       // number of bytes that have been written to memory
+	srqn     wire.SRQN    // XRC: the destination SRQ
+	addr     uint64       // WRITE: the fields of the RETH, as the next two
 	key      ib.RKey
 	length   uint32
 }
 
 // takePart executes a packet of a SEND or a WRITE, which stands for a number of packets (packetsIn). It makes all
-// checks before any changes.
+// checks before it changes any state.
 func (r *Responder) takePart(packet *wire.Packet, packets uint32) Reason {
 	m, means := &r.message, packet.BTH().Opcode().Means()
 	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
@@ -73,7 +73,7 @@ func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	}
 }
 
-// store writes a packet of the current message to memory.
+// store writes a packet of the current message to memory. The first packet that needs a receive request consumes it.
 func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
 	m := &r.message
 	if means.Is(wire.MeansReceive) && !m.hasRecv {
@@ -86,7 +86,7 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 	}
 	payload, room, mtu := packet.Payload(), m.recv.List().Length()-uint64(m.received), uint64(r.MTU.Bytes())
 	fits := room >= uint64(length)
-	if !fits { // store the packets of a long packet that fit
+	if !fits { // of a long packet, store as many packets as fit
 		payload = payload[:room/mtu*mtu]
 	}
 	if (fits || len(payload) > 0) && !r.QP.WriteRecv(m.recv.List(), int(m.received), payload) {
@@ -94,7 +94,7 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 		return Protection
 	}
 	if !fits {
-		if r.Reliable() { // else the receive request serves the next message
+		if r.Reliable() { // otherwise the receive request is used for the next message
 			r.failRecv(ib.WCLocLenErr)
 		}
 		return NoRoom
@@ -145,9 +145,9 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	return Taken
 }
 
-// writeEnd writes a WRITE's last packet. A program may poll for the last byte and then write to the memory. Therefore
-// the other bytes are written first, and the last one is stored exactly once; copy stores some bytes twice. It pairs
-// with the program's load: rs_can_send in verbs/c/cm/rsring.c for a stream, find in rsiomap.c for its mappings.
+// writeEnd writes the last packet of a WRITE. A program may poll the last byte and then write to the memory itself.
+// Therefore the last byte is stored after all others and exactly once; copy could store some bytes twice. The store
+// pairs with the program's load: rs_can_send in verbs/c/cm/rsring.c for a stream, find in rsiomap.c for its mappings.
 func (r *Responder) writeEnd(memory, payload []byte) {
 	before := len(memory) - tailSize(memory)
 	writeRemote(memory, payload[:before])
@@ -155,8 +155,8 @@ func (r *Responder) writeEnd(memory, payload []byte) {
 	writeTail(memory[before:], payload[before:])
 }
 
-// keepOrder orders all stores before it ahead of those after it. It is a store and a load: without LSE, an atomic add
-// is no such barrier on arm64.
+// keepOrder is a memory barrier: all stores before it become visible before those after it. It consists of an atomic
+// store and a load, as an atomic add is not such a barrier on arm64 without LSE.
 func (r *Responder) keepOrder() {
 	r.order.Store(0)
 	r.order.Load()

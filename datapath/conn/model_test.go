@@ -19,11 +19,11 @@ import (
 // model is the expected effect of a side's requests without loss: each executes once, in order.
 type model struct {
 	posted   []request // not completed yet
-	expected []request // that consume a receive request of the peer, and have not
-	number   uint32    // of the next request
-	target   []byte    // the peer's target area when all are executed
+	expected []request // requests that will consume a receive request of the peer
+	number   uint32    // number of the next request
+	target   []byte    // the peer's target area after all requests are executed
 	numbers  [numberCount]uint64
-	history  [1 << 10]request // of an unreliable connection: possible messages, by number
+	history  [1 << 10]request // unreliable connection: the last messages, indexed by number
 	original []byte           // the areas that are never written
 	taken    int              // number of receive requests consumed
 }
@@ -35,8 +35,8 @@ type request struct {
 	slot     uint32
 	data     []byte // the data that it sends
 	length   int
-	from     int    // of a READ: offset in the peer's area; of an atomic: index of the operand
-	found    uint64 // by an atomic
+	from     int    // READ: offset in the peer's area; atomic: index of the operand
+	found    uint64 // atomic: expected original value
 	signaled bool
 }
 
@@ -89,7 +89,7 @@ func (s *side) post() {
 	s.posted = append(s.posted, q)
 }
 
-// place puts the request with its memory into the queue, and executes it in the model.
+// place posts the request and executes it in the model.
 func (s *side) place(q *request) {
 	var operands ring.Atomic
 	switch means := q.Opcode.Means(); {
@@ -119,7 +119,7 @@ func (s *side) gatherModel(q *request) {
 	q.data = s.memory[sourceArea+from:][:q.length] // which never changes
 }
 
-// operands returns an atomic's operands, half of which change the value.
+// operands returns the operands of an atomic. Half of the atomics change the value.
 func (s *side) operands(q *request) (a ring.Atomic) {
 	number := &s.numbers[q.from]
 	q.found = *number
@@ -184,7 +184,7 @@ func (s *side) postRecv() {
 	s.recvs.Publish()
 }
 
-// A side implements QueuePair for its requester and responder.
+// The following methods implement QueuePair for the side's requester and responder.
 
 func (s *side) part(addr uint64, length uint32) []byte {
 	if addr > memoryLen || uint64(length) > memoryLen-addr {
@@ -216,7 +216,7 @@ func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	return true
 }
 
-// Target: each shared receive queue has its own key to the memory.
+// Target implements QueuePair: each SRQ has its own key to the memory.
 func (s *side) Target(number wire.SRQN) bool {
 	if s.Service != wire.ServiceXRC || number < 1 || number > targets {
 		s.Fatalf("the peer names queue %v", number)
@@ -233,7 +233,7 @@ func (s *side) Remote(k ib.RKey, addr uint64, length uint32, access ib.AccessFla
 	return s.part(addr, min(length, uint32(pieceLen-addr%pieceLen))), ok
 }
 
-// Bind is called for a local request: all earlier requests must be completed.
+// Bind implements QueuePair. It checks that all requests before the local request are completed.
 func (s *side) Bind(_ ib.RKey, _ uint64, b ring.Bind) ib.WCStatus {
 	s.isOldest(uint32(b.Length))
 	return ib.WCSuccess
@@ -275,7 +275,7 @@ func (s *side) Fail(state ib.QPState) {
 	}
 }
 
-// Note is called once for a queue pair that has drained.
+// Note implements QueuePair. It checks that the only event is EventSQDrained, once after the queue pair has drained.
 func (s *side) Note(event ib.EventType) {
 	if event != ib.EventSQDrained || s.state != ib.QPStateSQD || s.requester.Begun() != 0 || s.drained {
 		s.Fatalf("event %v; drained %v, %s", event, s.drained, s.describe())
@@ -322,8 +322,8 @@ func (s *side) status(q *request, c *Completion) {
 	}
 }
 
-// carriedOut checks the effect of a successful request. A WRITE that arrived is in the peer's memory until another one
-// is.
+// carriedOut checks the effect of a successful request. The data of a WRITE stays in the peer's memory until a later
+// WRITE overwrites it.
 func (s *side) carriedOut(q *request, succeeded bool) {
 	sink := s.memory[sinkArea+int(q.slot)*mostBytes:][:q.length]
 	switch means := q.Opcode.Means(); {
@@ -367,7 +367,7 @@ func (s *side) CompleteRecv(c Completion) bool {
 	return !s.overrun()
 }
 
-// sane checks invariants of requester and responder.
+// sane checks invariants of the requester and the responder.
 func (s *side) sane() {
 	r, reads, owed := &s.requester, 0, 0
 	for i := range r.works.count {
@@ -396,7 +396,7 @@ func (s *side) sane() {
 	}
 }
 
-// mayBegin checks that the last request taken may be in progress: not in SQD, and a fenced one not before READs and
+// mayBegin checks that the last request was allowed to begin: not in SQD, and a fenced request only after READs and
 // atomics are complete.
 func (s *side) mayBegin() {
 	r := &s.requester
@@ -438,7 +438,8 @@ func (w *world) do() {
 	s.sane()
 }
 
-// manyRetries suffice for earlier losses after the network stops losing packets.
+// manyRetries is a number of retries that is sufficient to recover from earlier losses once the network loses no
+// packets.
 const manyRetries = 3
 
 // calm runs without loss until all posted requests are executed, and compares with the model.
@@ -477,7 +478,7 @@ func (w *world) calm() {
 	w.b.compare()
 }
 
-// mayEnd reports whether the connection may end, or has, because of earlier losses.
+// mayEnd reports whether the connection has failed, or may fail, because of earlier losses.
 func (s *side) mayEnd() bool {
 	return s.state == ib.QPStateErr || s.requester.retries < manyRetries || s.RNRRetry != foreverRNR
 }
@@ -517,9 +518,9 @@ func (s *side) compare() {
 // stepsVariable is the number of random steps of TestModel.
 const stepsVariable = "ROCED_CONN"
 
-// TestModel takes random steps of two connected sides, and compares the results with a model without packets: requests,
-// receive requests, packets that are lost, duplicated and reordered, full links, full completion queues, time that
-// passes, clocks that jump, and queue pairs that drain.
+// TestModel takes random steps with two connected sides, and compares the results with a model without packets. The
+// steps post requests and receive requests, lose, duplicate and reorder packets, fill links and completion queues,
+// advance the time, make clocks jump, and drain queue pairs.
 func TestModel(t *testing.T) {
 	steps, seed := waittest.Wanted(t, stepsVariable, waittest.Often(3_000_000)), rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -2,8 +2,8 @@
 
 package conn
 
-// parts divides the response to a READ into parts, each of which is requested by a separate packet. The size of a part
-// may change while parts are outstanding, and then applies to new parts.
+// parts divides the response to a READ into parts. Each part is requested by a separate packet. Places and sizes are in
+// packets of the response. The size of the parts may change while parts are outstanding; it then applies to new parts.
 //
 //	   old.begin        old.size           begin     size
 //	──────┴──────────┬──────────┬────────────┴───┬───┬───┬──►
@@ -12,7 +12,7 @@ type parts struct {
 	old division // of the parts before begin
 }
 
-// division is a sequence of parts of one size, in packets, from a place on.
+// division is a sequence of parts of the same size that begins at a place.
 type division struct{ begin, size uint32 }
 
 // left returns the number of packets from a place to the end of its part.
@@ -26,10 +26,11 @@ func (d *division) count(from, to uint32) int {
 	return int((to-d.begin+d.size-1)/d.size - (from-d.begin)/d.size)
 }
 
-// whole returns a single part with a number of packets.
+// whole returns a division into a single part with a number of packets.
 func whole(packets uint32) parts { return parts{division: division{size: packets}} }
 
-// divide sets the size of the parts from a place on, once the parts before the last change of size are answered.
+// divide sets the size of the parts from place on. It has no effect until the parts before the last change of size are
+// answered, as only two sizes are stored.
 func (p *parts) divide(place, size, answered uint32) {
 	if size == p.size || answered < p.begin {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestParts divides a response into parts of changing sizes, and compares with a list of their ends.
+// TestParts divides a response into parts of changing sizes, and compares them with a list of the ends of the parts.
 func TestParts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -8,40 +8,40 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// QueuePair is the interface of a requester and a responder to their queue pair. Its methods are called only within a
-// call of theirs. CompleteSend and CompleteRecv may move the queue pair to ERR and call Enter, as they may overrun the
-// CQ.
+// QueuePair is the interface of a requester and a responder to their queue pair. They call its methods only during
+// calls of their own methods. CompleteSend and CompleteRecv may overrun the CQ; they then move the queue pair to ERR
+// and call Enter.
 type QueuePair interface {
-	// Memory returns the memory of an SGE of a request from an offset on, as far as it is contiguous: the piece, and
-	// the number of the length bytes that it covers, at least one if length is not 0. ok is false if the access is not
-	// permitted. For a null region the piece is shorter than n: the remaining bytes are read as zeros and not written.
-	// For a region with signatures n is 0, and Move copies the bytes.
+	// Memory returns the first contiguous piece of the memory of an SGE from offset on. n is the number of bytes that
+	// it covers, from 1 to length (0 if length is 0). ok is false if the access is not permitted. For a null region the
+	// piece is shorter than n: the remaining bytes are read as zeros and are not written. For a region with signatures
+	// n is 0, and the caller must use Move to copy the bytes.
 	Memory(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool)
 	// WriteRecv writes a payload to the memory of a receive request's list, from an offset on; false if the access is
 	// not permitted.
 	WriteRecv(list ring.SGList, offset int, payload []byte) bool
-	// Remote returns the memory of an R_Key of the peer; ok is false if the access is not permitted. It may return only
-	// the first contiguous piece; the caller requests the rest. An access of length 0 needs no valid key (IBA
-	// 9.7.4.1.2).
+	// Remote returns the memory that the peer addresses by an R_Key; ok is false if the access is not permitted. If the
+	// memory is not contiguous, Remote returns the first piece, and the caller calls it again for the rest. An access
+	// of length 0 needs no valid key (IBA 9.7.4.1.2).
 	Remote(key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool)
 	// Bind binds a memory window to a part of a region, under a new key (IBA 10.6.7).
 	Bind(key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus
-	// Move copies bytes from an SGE or, with write, to it, where Memory returns no piece because the region has
-	// signatures; false if the access is not permitted. MoveRemote is the same for Remote.
+	// Move copies bytes from an SGE or, with write, to it, if its region has signatures, so that Memory returns no
+	// piece. It returns false if the access is not permitted. MoveRemote is the same for Remote.
 	Move(sge ib.SGE, offset int, bytes []byte, write bool) bool
 	MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool
-	// Register makes a fast registration of the memory in the list, under a new key and at a base (IBA 10.6.5), with or
-	// without signatures.
+	// Register executes a fast registration (IBA 10.6.5) of the memory in the list of r, with a new key and base
+	// address, with or without signatures.
 	Register(key ib.RKey, base uint64, r ring.Reg, signed bool) ib.WCStatus
 	// Invalidate revokes the key of a window or a fast region, on behalf of the program or its peer; false if that is
 	// not permitted.
 	Invalidate(key ib.RKey, peer bool) bool
 	// Target selects the SRQ of an XRC packet: later calls use its receive requests, memory and CQ. It returns false if
-	// the queue pair must not use it. It is called first for each XRC packet.
+	// the queue pair must not use this SRQ. It is called for each XRC packet, before other methods.
 	Target(number wire.SRQN) bool
 	// TakeRecv consumes the next receive request; false if none is posted.
 	TakeRecv(r *ring.Recv) bool
-	// Credits returns the ACK syndrome with the number of posted receive requests.
+	// Credits returns the ACK syndrome that encodes the number of posted receive requests.
 	Credits() wire.Syndrome
 	// CompleteSend and CompleteRecv write a completion. CompleteRecv returns false if its CQ was overrun.
 	CompleteSend(c Completion)
@@ -63,7 +63,7 @@ type Completion struct {
 	Solicited bool
 }
 
-// Attr are the attributes of a connection (ibv_qp_attr). They change between two calls.
+// Attr holds the attributes of a connection (ibv_qp_attr). They may change between calls of Requester and Responder.
 type Attr struct {
 	Service wire.Service // ServiceRC, ServiceUC or ServiceXRC
 	MTU     wire.MTU     // of the path
@@ -77,8 +77,8 @@ type Attr struct {
 	RNRRetry    uint8 // 0 to 7; 7: no limit
 	MaxRDAtomic uint8 // maximum number of own outstanding READs and atomics
 
-	NotifyDrained bool // send EventSQDrained in SQD when the requests begun are finished
-	Long          bool // long packets are possible: frames never leave memory (segment.go)
+	NotifyDrained bool // in SQD, send EventSQDrained when all begun requests are finished
+	Long          bool // the network is in memory, so long packets are possible (segment.go)
 }
 
 // Reliable reports whether packets are acknowledged.
@@ -95,35 +95,35 @@ type Counters struct {
 	Retransmits           uint64 // retransmitted packets
 	Timeouts              uint64 // expired local ACK timeouts
 	Probes                uint64 // packets retransmitted before the timeout, to make the peer report its expected PSN
-	SequenceNAKs, RNRNAKs uint64 // NAKs of peers: packets are missing; no receive request is posted
+	SequenceNAKs, RNRNAKs uint64 // NAKs received from peers: for missing packets; for missing receive requests
 }
 
-// Reason is the reason why a packet was not accepted. The zero Reason means that it was.
+// Reason is the reason why a packet was not accepted. The zero Reason, Taken, means that it was accepted.
 type Reason uint8
 
 // The reasons.
 const (
-	Taken          Reason = iota // also for a packet that is kept until the missing ones arrive
-	QPState                      // the queue pair's state does not allow it
+	Taken          Reason = iota // accepted, or kept until the missing packets arrive
+	QPState                      // the queue pair does not accept it in its current state
 	Duplicate                    // acknowledged again, not executed again
 	OutOfSequence                // earlier packets are missing, and it was not kept
 	StrayAnswer                  // an unexpected response
-	InvalidRequest               // a request that the peer is not permitted to make, or that is out of order; or a malformed response
-	RemoteAccess                 // an access to memory that the peer is not permitted
+	InvalidRequest               // a request that the peer is not permitted to make; an invalid request or response
+	RemoteAccess                 // the peer is not permitted to access the memory
 	NoReceive                    // no receive request is posted
 	NoRoom                       // the receive request is too short
 	Protection                   // the program's own memory is not writable
 	CQFull                       // the completion queue was overrun
-	XRCDomain                    // its number is that of no SRQ in the XRC domain
-	NotInvalidated               // a SEND has arrived whose key cannot be invalidated
+	XRCDomain                    // the SRQ number is not in the XRC domain
+	NotInvalidated               // a SEND was stored, but the key that it names cannot be invalidated
 
 	Reasons int = iota // number of reasons
 )
 
-// Turn is the time at which a requester or responder has packets to send.
+// Turn is the time at which a requester or responder needs to send packets.
 type Turn uint8
 
-// The turns. TurnLater is in the next round: until then a program can post its response, which then leaves together
+// The turns. TurnLater means in the next round: until then the program can post its reply, which is then sent together
 // with the acknowledgement.
 const (
 	NoTurn Turn = iota
@@ -137,20 +137,20 @@ type Step uint8
 // The steps.
 const (
 	Idle    Step = iota // there is no packet to send now
-	Worked              // work was done without a packet; there may be more
-	Ready               // a packet is described and must be filled
-	Limited             // a packet is described that is more than the limits allow
+	Worked              // a request was executed or failed without a packet; the caller calls Next again
+	Ready               // a packet is described and can be filled
+	Limited             // a packet is described, but exceeds the limits
 )
 
-// Packet is a packet to send: Next describes it, and Fill writes its payload. A packet that is not filled has changed
-// nothing.
+// Packet is a packet to send: Next describes it, and Fill writes its payload. State changes only in Fill: the caller
+// may discard a described packet.
 type Packet struct {
 	wire.Transport     // except the fields of the path and the card
 	Length         int // of the payload, in bytes
 
-	work     *work // of a requester, like the next three
-	place    uint32
-	psns     uint32 // number of PSNs that it uses: for a READ those of the response
-	asks     bool   // it requests a response
-	response *response
+	work     *work     // request of a requester; the next three are of a requester too
+	place    uint32    // index of the packet in its request
+	psns     uint32    // number of PSNs that it uses: for a READ those of the response
+	asks     bool      // it requests an acknowledgement
+	response *response // response of a responder; nil: an ACK or NAK
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// The responses to a requester's READs and atomics, which come in order.
+// The responses to a requester's READs and atomics. The peer sends them in the order of the requests.
 
 // receiveResponse handles a response to a READ or an atomic, which stands for a number of packets (packetsIn).
 func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet, packets uint32) Reason {
@@ -51,8 +51,8 @@ func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet,
 	return Taken
 }
 
-// nextAnswer returns the oldest READ or atomic without a complete response, after completing all requests that the
-// response acknowledges; nil if the PSN is not part of the response.
+// nextAnswer completes all requests that a response with this PSN acknowledges, and returns the oldest READ or atomic
+// without a complete response. It returns nil if the PSN is not part of its response.
 func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
 	for i := range r.works.count {
 		if w := r.works.at(i); w.wantsAnswer() {

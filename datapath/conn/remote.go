@@ -10,9 +10,9 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// READs and atomics of the peer. The responses of both are kept: responses.go.
+// Execution of READs and atomics of the peer. Their responses are kept; see responses.go.
 
-// takeRead records a READ, whose response is sent packet by packet.
+// takeRead records a READ and returns the number of packets of its response, which Next and Fill produce.
 func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	h := p.RETH()
 	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ib.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
@@ -35,7 +35,8 @@ func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 	return one.packets, wire.SyndromeACK, Taken
 }
 
-// takeAtomic executes an atomic and records its response. It is atomic with respect to all operations of the card.
+// takeAtomic executes an atomic and records its response. The operation is atomic with respect to all atomics of the
+// card.
 func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome, Reason) {
 	h := p.AtomicETH()
 	one := response{psn: r.ExpectedPSN, packets: 1, kind: kind}

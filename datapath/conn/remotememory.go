@@ -6,14 +6,14 @@ package conn
 
 import "encoding/binary"
 
-// Access to memory for a peer. As with hardware, only completions order the RDMA accesses of a peer with those of the
-// program. Preventing races is the program's responsibility (see remotememory_race.go).
+// Access to memory on behalf of a peer. As with hardware, only completions order the RDMA accesses of a peer and the
+// accesses of the program. Preventing races is the program's responsibility (see remotememory_race.go).
 
 func writeRemote(memory, payload []byte) { copy(memory, payload) }
 
 func readRemote(to, memory []byte) int { return copy(to, memory) }
 
-// writeTail writes the last tailSize bytes by one store.
+// writeTail writes the last tailSize bytes of memory with a single store.
 func writeTail(memory, payload []byte) {
 	switch len(payload) {
 	case 8:

@@ -4,8 +4,8 @@
 
 package conn
 
-// Accesses for a peer are hidden from the race detector, which cannot observe ordering by the network. copy would be
-// instrumented even in a norace function.
+// Accesses on behalf of a peer are hidden from the race detector, which cannot observe the ordering by the network.
+// copy would be instrumented even in a norace function, so the loops copy byte by byte.
 
 //go:norace
 func writeRemote(memory, payload []byte) {

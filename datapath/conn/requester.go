@@ -12,8 +12,8 @@ import (
 
 // Requester is the half of a connection that sends requests (IBA 9.7.2 to 9.7.5).
 //
-// Packets are sent in the order of their PSNs. oldest is the first that is not acknowledged, PSN the next to send, and
-// newest the one after the last that was ever sent: a packet below newest is a retransmission.
+// Packets are sent in the order of their PSNs. oldest is the first PSN that is not acknowledged. PSN is the next to
+// send. newest follows the last PSN that was ever sent: a packet below newest is a retransmission.
 //
 //	      oldest            PSN             newest
 //	───────┴─ sent ─────────┴─ sent before ───┴──────►
@@ -28,7 +28,7 @@ type Requester struct {
 	MaxSendSGE uint32
 
 	PSN   wire.PSN // of the next packet to send
-	Mends bool     // lost packets are retransmitted before the timeout, and alone if the peer keeps the later ones
+	Mends bool     // lost packets are retransmitted before the timeout, and alone if possible; see mending
 	progress
 }
 
@@ -36,35 +36,35 @@ type Requester struct {
 type progress struct {
 	state          ib.QPState
 	works          works
-	current        uint32 // index in works of the request to send next; the count: the next posted request
+	current        uint32 // index in works of the request to send next; works.count: the next posted request
 	oldest, newest wire.PSN
-	afterRead      wire.PSN // end of the last READ that was sent, or oldest
-	lastLong       wire.PSN // end of the last long packet, or the first PSN
-	reads          int      // outstanding requests of READs, which may have several, and atomics
-	atOnce         int      // maximum number of READs and atomics that were outstanding: the peer may not keep more requests
-	asked          uint64   // requested responses, including repeated requests, that have not arrived
+	afterRead      wire.PSN // end of the last READ that was sent; oldest if that is later
+	lastLong       wire.PSN // end of the last long packet; the initial PSN if there was none
+	reads          int      // number of outstanding request packets of READs (one for each part) and atomics
+	atOnce         int      // maximum number of READs and atomics outstanding so far: a peer may keep no more
+	asked          uint64   // number of requested response packets that have not arrived, including repeated requests
 	window         window
 	mending
 	trip
-	retries    uint8 // remaining, see Attr.RetryCnt
-	rnrRetries uint8
-	rnrWait    bool // an RNR wait is in progress
-	silent     bool // the local ACK timeout has expired, without a response since
-	unsent     bool // no packet has been sent since it went back to PSN
-	again      bool // it retransmits from oldest; responses to earlier packets are ignored until oldest advances
-	draining   bool // in SQD, and EventSQDrained is not sent yet
+	retries    uint8 // number of remaining retries; see Attr.RetryCnt
+	rnrRetries uint8 // number of remaining RNR retries; see Attr.RNRRetry
+	rnrWait    bool  // an RNR wait is in progress
+	silent     bool  // the local ACK timeout has expired, and no response has arrived since
+	unsent     bool  // no packet has been sent since goBack
+	again      bool  // a loss is being handled: further indications of it are ignored until oldest advances
+	draining   bool  // in SQD, and EventSQDrained is not sent yet
 	turn       Turn
 	deadline   time.Time // zero: none
 }
 
-// Enter prepares for a state of the queue pair.
+// Enter prepares for a new state of the queue pair.
 func (r *Requester) Enter(state ib.QPState) {
 	switch {
 	case state == ib.QPStateReset:
 		r.progress = progress{}
 	case state == ib.QPStateRTS && r.state == ib.QPStateRTR:
 		r.begin()
-	case state == ib.QPStateErr || state == ib.QPStateSQE: // requests begun are flushed with the others
+	case state == ib.QPStateErr || state == ib.QPStateSQE: // begun requests are flushed with the others
 		r.deadline = time.Time{}
 		r.cut(0)
 	case state == ib.QPStateSQD && r.state != state:
@@ -81,7 +81,7 @@ func (r *Requester) begin() {
 
 func (r *Requester) refreshRetries() { r.retries, r.rnrRetries = r.RetryCnt, r.RNRRetry }
 
-// Turn returns, once, when there may be packets to send.
+// Turn returns the requested turn and clears the request. A turn is requested if there may be packets to send.
 func (r *Requester) Turn() (t Turn) {
 	t, r.turn = r.turn, NoTurn
 	return t
@@ -90,21 +90,22 @@ func (r *Requester) Turn() (t Turn) {
 // Begun returns the number of requests that have been taken from the queue and not completed.
 func (r *Requester) Begun() uint32 { return r.works.count }
 
-// Unasked reports whether packets are in flight of which the last requests no acknowledgement.
+// Unasked reports whether packets were sent after the last one that requests an acknowledgement.
 func (r *Requester) Unasked() bool { return r.window.unasked > 0 }
 
 // Oldest returns the first PSN that is not acknowledged.
 func (r *Requester) Oldest() wire.PSN { return r.oldest }
 
-// Leaving reports whether some requests have packets that are not sent yet and can be. Beyond a window, packets leave
-// as acknowledgements arrive; a dead peer sends none, so Leaving returns false after the first retransmission.
+// Leaving reports whether some requests have packets that are not sent yet and can be sent. Packets beyond the window
+// can be sent only when acknowledgements arrive. A dead peer sends none, so Leaving returns false after the first
+// retransmission.
 func (r *Requester) Leaving() bool {
 	begun := r.current < r.works.count || r.Queue.Behind(r.works.count) > 0
 	return begun && !r.rnrWait && r.retries == r.RetryCnt
 }
 
-// take checks the next posted request, and adds it to those that are being sent. It returns false if none is posted, or
-// if the request has to wait for earlier READs and atomics, or for all earlier requests.
+// take checks the next posted request and adds it to works. It returns false if no request is posted, or if the request
+// must wait for earlier ones.
 func (r *Requester) take() bool {
 	if r.state != ib.QPStateRTS || r.failing() {
 		r.drained()
@@ -122,7 +123,7 @@ func (r *Requester) take() bool {
 	return true
 }
 
-// prepare checks a request and assigns its PSNs; false if too many PSNs are in use.
+// prepare checks a request and assigns its PSNs. It returns false if more than half of all PSNs would be in use.
 func (r *Requester) prepare(w *work, data []byte) bool {
 	if r.check(w, data); !w.local() && w.status == ib.WCSuccess {
 		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
@@ -137,15 +138,16 @@ func (r *Requester) failing() bool {
 	return r.works.count > 0 && r.works.at(r.works.count-1).status != ib.WCSuccess
 }
 
-// mustWait reports whether the last request of works has to wait for others: a local one for all others, a fenced one
-// for READs and atomics (IBA 10.8.3.3), and a READ or atomic until fewer than MaxRDAtomic are outstanding.
+// mustWait reports whether the last request of works must wait for earlier ones: a local request waits for all of them,
+// a fenced request for READs and atomics (IBA 10.8.3.3), and a READ or atomic until fewer than MaxRDAtomic are
+// outstanding.
 func (r *Requester) mustWait(w *work) bool {
 	return w.local() && r.works.count > 1 ||
 		w.Flags&ib.SendFence != 0 && r.reads > 0 ||
 		w.wantsAnswer() && r.reads >= r.mostReads()
 }
 
-// check validates the copy of a request, and measures its memory.
+// check validates the copy of a request, and sets its length and status.
 func (r *Requester) check(w *work, data []byte) {
 	length, status := 0, ib.WCSuccess
 	switch {
@@ -170,7 +172,7 @@ func (r *Requester) check(w *work, data []byte) {
 	w.length, w.status = uint32(length), status
 }
 
-// runLocal executes a request that has no packets.
+// runLocal executes a local request: a bind, a fast registration or an invalidation.
 func (r *Requester) runLocal(w *work) ib.WCStatus {
 	switch w.Opcode {
 	case ib.WRBindMW:
@@ -179,12 +181,12 @@ func (r *Requester) runLocal(w *work) ib.WCStatus {
 		return r.QP.Register(w.RKey, w.RemoteAddr, ring.GetReg(r.Queue.Data(0)), w.Opcode == ib.WRRegMRIntegrity)
 	}
 	if !r.QP.Invalidate(w.InvalidateRKey(), false) {
-		return ib.WCMWBindErr // a memory management operation, like the others (IBA 11.6.2)
+		return ib.WCMWBindErr // the status of all memory management operations (IBA 11.6.2)
 	}
 	return ib.WCSuccess
 }
 
-// finish completes the oldest request.
+// finish completes the oldest request with a status.
 func (r *Requester) finish(status ib.WCStatus) {
 	w := r.works.at(0)
 	if status != ib.WCSuccess {
@@ -196,12 +198,13 @@ func (r *Requester) finish(status ib.WCStatus) {
 	r.Queue.Advance(signaled)
 	r.works.drop()
 	r.current -= min(r.current, 1)
-	if signaled { // last, as an overrun ends the queue pair and its other requests
+	if signaled { // last, as an overrun moves the queue pair to ERR
 		r.QP.CompleteSend(done)
 	}
 }
 
-// fail completes the oldest request with an error, and moves the queue pair to ERR or SQE: later requests are flushed.
+// fail completes the oldest request with an error, and moves the queue pair to ERR or, for UC, to SQE. Later requests
+// are flushed.
 func (r *Requester) fail(status ib.WCStatus) {
 	w := r.works.at(0)
 	r.QP.CompleteSend(Completion{ID: w.ID, Status: status, Opcode: w.Opcode.Completes(), Solicited: true})
@@ -213,7 +216,7 @@ func (r *Requester) fail(status ib.WCStatus) {
 	}
 }
 
-// failFirst completes a request that cannot be executed, once all earlier ones are completed.
+// failFirst completes a request that cannot be executed with its error, if all earlier requests are completed.
 func (r *Requester) failFirst() Step {
 	if r.works.count > 1 {
 		return Idle
@@ -222,7 +225,7 @@ func (r *Requester) failFirst() Step {
 	return Worked
 }
 
-// cut discards the requests from a place on.
+// cut removes the requests from an index on from works.
 func (r *Requester) cut(from uint32) {
 	for ; r.works.count > from; r.works.count-- {
 		r.reads -= r.works.at(r.works.count - 1).outstanding(r.newest)
@@ -230,7 +233,7 @@ func (r *Requester) cut(from uint32) {
 	r.current = min(r.current, from)
 }
 
-// drained sends EventSQDrained if a queue pair in SQD has finished the requests that it had begun.
+// drained sends EventSQDrained once, if a queue pair in SQD has finished the requests that it had begun.
 func (r *Requester) drained() {
 	if r.state == ib.QPStateSQD && r.draining && r.works.count == 0 {
 		r.draining = false

@@ -31,7 +31,7 @@ func (l *longPair) Memory(_ ib.SGE, _, length int, _ bool) ([]byte, int, bool) {
 	return l.memory[:length], length, true
 }
 
-// The longest message, of four pieces, is ring.MaxMessage.
+// The maximum length of a message, here in four pieces, is ring.MaxMessage.
 func TestLongestRequest(t *testing.T) {
 	const quarter = ring.MaxMessage / 4
 	memory, err := unix.Mmap(-1, 0, quarter+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -53,7 +53,7 @@ func TestLongestRequest(t *testing.T) {
 	}
 }
 
-// Requests whose packets exceed half of all PSNs are not in progress together.
+// Requests whose packets together exceed half of all PSNs are not in progress at the same time.
 func TestHalfOfThePSNs(t *testing.T) {
 	const quarter = ring.MaxMessage / 4
 	for less, want := range []Step{Idle, Ready} { // two requests of maximum length exceed it by one packet

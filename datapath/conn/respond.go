@@ -7,20 +7,20 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Responses of a responder to its peer. Receive (responder.go) records them and requests a turn; then Next and Fill
-// produce the packets.
+// Sending by the responder. Receive (responder.go) records responses and requests a turn; Next and Fill then produce
+// the packets.
 
 // Owes reports whether a response, an ACK or a NAK is due.
 func (r *Responder) Owes() bool { return r.responses.pending > 0 || r.responses.due }
 
-// OwesData reports whether the next packet is a response with data.
+// OwesData reports whether the next packet belongs to a response with data: to a READ or an atomic.
 func (r *Responder) OwesData() bool { return r.responses.pending > 0 }
 
 // Kept returns the number of kept responses.
 func (r *Responder) Kept() int { return len(r.responses.kept) }
 
-// Next describes the next packet: of a response, or else an ACK or a NAK. longest is the maximum payload of a long
-// packet, in bytes; 0: no long packets.
+// Next describes the next packet: one of a response with data, or else an ACK or a NAK. longest is the maximum payload
+// of a long packet, in bytes; 0: no long packets.
 func (r *Responder) Next(longest int, p *Packet) Step {
 	one := r.responses.first()
 	p.response, p.Solicited, p.AckReq, p.Packets = one, false, false, 1
@@ -48,13 +48,13 @@ func (r *Responder) describe(p *Packet, many uint32) {
 	one, mtu := p.response, uint32(r.MTU.Bytes())
 	operation := one.next(many)
 	p.Packets, p.Opcode, p.Length = many, r.Service.Of(operation), one.partLen(many*mtu, one.sent*mtu)
-	if operation != wire.OpReadResponseMiddle { // which has no AETH
+	if operation != wire.OpReadResponseMiddle { // the only one without an AETH
 		p.Syndrome = r.QP.Credits()
 	}
 }
 
-// Fill writes the payload of a packet that Next has described, and counts it as sent. If the key of a READ was revoked
-// meanwhile, the rest of the response is refused.
+// Fill writes the payload of a packet that Next has described, and counts it as sent. If the key of a READ has been
+// revoked, Fill refuses the rest of the response and returns RemoteAccess.
 func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 	one := p.response
 	if one == nil {
@@ -92,8 +92,8 @@ func (r *Responder) readable(one *response, from uint64, length uint32) (memory 
 	return r.QP.Remote(one.key, one.addr+from, length, ib.AccessRemoteRead)
 }
 
-// endReading refuses the rest of a READ. A repeated response just ends: the peer may have reported the first one to the
-// program, which may have revoked the key since.
+// endReading refuses the rest of a READ with a NAK and moves the queue pair to ERR. A repeated response only ends
+// without a NAK: the peer may have received the first response, and the key may have been revoked for that reason.
 func (r *Responder) endReading(one *response) {
 	if one.whole {
 		one.sent = one.packets
@@ -115,7 +115,7 @@ func (r *response) next(many uint32) wire.Opcode {
 	return readResponses.At(r.sent, many, r.packets)
 }
 
-// partLen returns the payload length of a packet from an offset on, at most most bytes.
+// partLen returns the payload length of a packet that begins at offset and has at most most bytes.
 func (r *response) partLen(most, offset uint32) int {
 	if r.kind != wire.MeansRead {
 		return 0

@@ -12,15 +12,15 @@ import (
 
 // Responder is the half of a connection that executes the peer's requests (IBA 9.7.4, 9.9.3).
 //
-//	PSN ahead of the expected one   packets are missing: one NAK, then no other until the expected packet arrives;
-//	                                the packet is kept until then
-//	PSN behind it                   a duplicate: acknowledged or answered again, not executed again
-//	the expected PSN                checked, executed, answered
+//	PSN after the expected one    packets are missing: one NAK, and no other until the expected packet arrives;
+//	                              the packet is kept until then if possible
+//	PSN before the expected one   a duplicate: acknowledged or answered again, not executed again
+//	the expected PSN              checked, executed, answered
 type Responder struct {
 	*Attr
 	QP    QueuePair
-	Ahead *Ahead // nil: packets ahead of a missing one are dropped
-	// Atomics is held during an atomic if other responders run at the same time; nil: none do.
+	Ahead *Ahead // nil: out-of-order packets are dropped
+	// Atomics is held during an atomic if other responders run concurrently; nil if they do not.
 	Atomics *sync.Mutex
 
 	ExpectedPSN wire.PSN // of the next request from the peer; set before RTR
@@ -30,16 +30,16 @@ type Responder struct {
 // service is the state of a responder between two resets.
 type service struct {
 	state     ib.QPState
-	message   message // the current one, if it has several packets
-	msn       uint32  // messages completed
+	message   message // the current message, if it has several packets
+	msn       uint32  // number of completed messages, modulo 2²⁴
 	nakSent   bool    // a NAK has reported that the expected packet is missing or was not accepted
 	responses responses
 	ahead     ahead
 	turn      Turn
-	order     atomic.Uint32 // orders a WRITE's last byte behind the others
+	order     atomic.Uint32 // see keepOrder
 }
 
-// Enter prepares for a state of the queue pair.
+// Enter prepares for a new state of the queue pair.
 func (r *Responder) Enter(state ib.QPState) {
 	if !state.Receives() {
 		r.Forget()
@@ -50,7 +50,7 @@ func (r *Responder) Enter(state ib.QPState) {
 	r.state = state
 }
 
-// Turn returns, once, when there are packets to send.
+// Turn returns the requested turn and clears the request. A turn is requested if there are packets to send.
 func (r *Responder) Turn() (t Turn) {
 	t, r.turn = r.turn, NoTurn
 	return t
@@ -87,8 +87,8 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 	return reason
 }
 
-// receiveUC handles a packet of an unreliable connection (IBA 9.8.2). If earlier packets are missing, their whole
-// message is dropped, and its receive request serves the next message.
+// receiveUC handles a packet of an unreliable connection (IBA 9.8.2). If packets of a message are missing, the whole
+// message is dropped, and its receive request is used for the next message.
 func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	bth := packet.BTH()
 	gap := bth.PSN() != r.ExpectedPSN
@@ -98,7 +98,7 @@ func (r *Responder) receiveUC(packet *wire.Packet) Reason {
 	if gap || first {
 		r.message.kind = 0
 	}
-	if !first && r.message.kind == 0 { // of a message whose beginning is missing or was dropped
+	if !first && r.message.kind == 0 { // the beginning of its message is missing or was dropped
 		return OutOfSequence
 	}
 	reason := r.takePart(packet, packets)
@@ -121,7 +121,7 @@ func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	default:
 		r.nakSent = false
 		r.ExpectedPSN = r.ExpectedPSN.Plus(packets)
-		if reason == NotInvalidated { // the last response, for all requests up to this one
+		if reason == NotInvalidated { // the queue pair has failed: acknowledge up to this request
 			r.acknowledge()
 			r.turn = TurnNow
 		}
@@ -129,8 +129,8 @@ func (r *Responder) takeExpected(p *wire.Packet) Reason {
 	return reason
 }
 
-// carryOut executes the expected packet. It returns the number of its PSNs, and the syndrome of the response: the zero
-// syndrome is an ACK.
+// carryOut executes the expected packet. It returns the number of PSNs that the packet uses, and the syndrome of the
+// response; the zero syndrome is an ACK.
 func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	if r.xrc() && !r.QP.Target(p.SRQN()) {
 		return 0, r.syndromeOf(XRCDomain), XRCDomain
@@ -147,9 +147,9 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 	return packets, r.syndromeOf(reason), reason
 }
 
-// syndromeOf returns the syndrome that answers a packet which was not accepted. An invalid SRQ number is an invalid request,
-// as an invalid field is (IBA 9.7.5.2.4; A14 has no NAK of its own for it). A SEND whose key cannot be invalidated has
-// arrived: no NAK reports that (class J), only the completion of its receive.
+// syndromeOf returns the syndrome of the response to a packet. An invalid SRQ number causes the NAK for invalid
+// requests, like an invalid field (IBA 9.7.5.2.4), as A14 defines no separate NAK. A SEND whose key cannot be
+// invalidated is acknowledged (class J): only the completion of its receive request reports the error.
 func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	switch reason {
 	case Taken, NotInvalidated:
@@ -164,7 +164,7 @@ func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	return wire.NAKInvalidRequest
 }
 
-// acknowledge schedules an ACK for all requests before the expected one. A NAK that is due has priority.
+// acknowledge schedules an ACK for all requests before the expected packet. A scheduled NAK has priority.
 func (r *Responder) acknowledge() {
 	one := &r.responses
 	if one.due && one.nak != 0 {
@@ -173,7 +173,7 @@ func (r *Responder) acknowledge() {
 	if !one.due && r.turn == NoTurn {
 		r.turn = TurnLater
 	}
-	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the one before
+	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the PSN before ExpectedPSN
 }
 
 // refuse schedules a NAK for the expected packet.
@@ -183,8 +183,8 @@ func (r *Responder) refuse(s wire.Syndrome) {
 	r.turn = TurnNow
 }
 
-// repeat responds to a duplicate again. The memory of a READ is read again, possibly only the end of it; an atomic is
-// not executed again, but its response is repeated.
+// repeat responds to a duplicate again. The memory of a READ is read again; a duplicate may request only the end of it.
+// An atomic is not executed again, but its response is repeated.
 func (r *Responder) repeat(p *wire.Packet) {
 	kind := p.BTH().Opcode().Means().Kind()
 	if !kind.Is(wire.MeansAnswered) {
@@ -210,15 +210,15 @@ func (r *Responder) repeat(p *wire.Packet) {
 	r.turn = TurnNow
 }
 
-// failPeer ends a queue pair after an invalid request of its peer. A receive request that is in use completes with an
-// error; otherwise an event reports it (IBA 9.9.3, table 60).
+// failPeer moves the queue pair to ERR after an invalid request of its peer. If the message has consumed a receive
+// request, that completes with an error; otherwise an event reports the error (IBA 9.9.3, table 60).
 func (r *Responder) failPeer(s wire.Syndrome) {
-	if r.state == ib.QPStateErr { // by a completion that overran the CQ, or by the receive request's own error
+	if r.state == ib.QPStateErr { // after a CQ overrun, or an error of the receive request
 		return
 	}
 	status, event := ib.WCRemInvReqErr, ib.EventQPReqErr
 	if s == wire.NAKRemoteAccess {
-		status, event = ib.WCLocAccessErr, ib.EventQPAccessErr // for a WRITE with immediate data (IBA 11.6.2)
+		status, event = ib.WCLocAccessErr, ib.EventQPAccessErr // status of a WRITE with immediate data (IBA 11.6.2)
 	}
 	if r.message.hasRecv {
 		r.completeTaken(status)
@@ -228,14 +228,15 @@ func (r *Responder) failPeer(s wire.Syndrome) {
 	r.QP.Fail(ib.QPStateErr)
 }
 
-// Flush completes the receive request that a message has consumed, if any, before the other receive requests.
+// Flush completes the receive request that an incomplete message has consumed, if any, with WR_FLUSH_ERR. It is called
+// before the other receive requests are flushed.
 func (r *Responder) Flush() {
 	if r.message.hasRecv {
 		r.completeTaken(ib.WCWRFlushErr)
 	}
 }
 
-// completeTaken completes the receive request that a message has consumed with an error.
+// completeTaken completes, with an error, the receive request that a message has consumed.
 func (r *Responder) completeTaken(status ib.WCStatus) {
 	r.message.hasRecv = false
 	if r.xrc() && !r.QP.Target(r.message.srqn) { // the SRQ was destroyed, with its receive requests

@@ -7,15 +7,15 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// responses holds the packets that the responder still has to send. Responses to READs and atomics come first, in the
-// order of their requests, then one ACK or NAK for all requests before it. The last responses, up to the peer's maximum
-// number of outstanding requests, are kept for retransmission.
+// responses holds the responses that must be sent. Responses to READs and atomics are sent first, in the order of their
+// requests, then one ACK or NAK for all requests before it. The last responses, up to the peer's maximum number of
+// outstanding requests, are kept for retransmission.
 type responses struct {
 	kept    []response    // a ring buffer
 	next    int           // index of the next response, which replaces the oldest
-	pending int           // responses that are not completely sent
-	due     bool          // an ACK or a NAK is to be sent
-	nak     wire.Syndrome // zero: an ACK
+	pending int           // number of responses that are not completely sent
+	due     bool          // an ACK or a NAK must be sent
+	nak     wire.Syndrome // the syndrome of a NAK; zero: an ACK is due
 	psn     wire.PSN      // of the ACK or NAK
 }
 
@@ -25,13 +25,13 @@ type response struct {
 	psn      wire.PSN     // of the first packet
 	packets  uint32
 	sent     uint32 // number of packets sent
-	whole    bool   // all have been sent at least once
+	whole    bool   // all packets have been sent at least once
 	msn      uint32
-	key      ib.RKey   // of a READ, like the next three
-	srqn     wire.SRQN // of XRC: the SRQ whose PD the memory belongs to
+	key      ib.RKey   // READ: fields of the request, as the next three
+	srqn     wire.SRQN // XRC: the SRQ whose PD the memory belongs to
 	addr     uint64
 	length   uint32
-	original uint64 // of an atomic
+	original uint64 // atomic: the previous value of the operand
 }
 
 // add adds a response. It returns false if the peer exceeds its maximum number of outstanding requests.
@@ -45,7 +45,7 @@ func (r *responses) add(one *response, most uint8) bool {
 		if !oldest.whole {
 			return false
 		}
-		r.pending-- // it is repeated for a late duplicate: the peer has proceeded
+		r.pending-- // it is being repeated for an old duplicate: the peer has proceeded since
 	}
 	*oldest = *one
 	r.next = (r.next + 1) % len(r.kept)
@@ -53,8 +53,8 @@ func (r *responses) add(one *response, most uint8) bool {
 	return true
 }
 
-// keep resizes the ring for the newest responses: for most of them, and for all that were never completely sent. The
-// number may change in SQD, while the peer waits for them.
+// keep resizes the ring to most responses, or more if more have not been completely sent. most may change in SQD, while
+// the peer waits for responses.
 func (r *responses) keep(most int) {
 	if len(r.kept) == most {
 		return
@@ -79,7 +79,7 @@ func (r *responses) keep(most int) {
 	}
 }
 
-// takeBack removes the newest response.
+// takeBack removes the newest response, which has not been sent.
 func (r *responses) takeBack() {
 	newest := r.newest(0)
 	*newest = response{}
@@ -87,7 +87,7 @@ func (r *responses) takeBack() {
 	r.pending--
 }
 
-// newest returns the response that than responses are newer than.
+// newest returns the newest response if than is 0, and otherwise the response that is followed by than newer ones.
 func (r *responses) newest(than int) *response {
 	return &r.kept[(r.next+len(r.kept)-1-than)%len(r.kept)]
 }

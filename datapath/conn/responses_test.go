@@ -24,8 +24,9 @@ func (q *readPair) Credits() wire.Syndrome  { return wire.SyndromeACK }
 func (q *readPair) Fail(state ib.QPState)   { q.failed = state }
 func (q *readPair) Note(event ib.EventType) {}
 
-// TestReadAfterItsKeyIsRevoked: a READ without a complete response is refused, and ends the queue pair. A repeated one
-// is ignored: its peer may have had the response, and the program may have revoked the key for that reason.
+// TestReadAfterItsKeyIsRevoked: a READ whose response was never completely sent is refused, and the queue pair fails. A
+// repeated READ is ignored: the peer may have received the first response, and the program may have revoked the key for
+// that reason.
 func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		q := &readPair{}
@@ -55,8 +56,8 @@ func TestReadAfterItsKeyIsRevoked(t *testing.T) {
 	}
 }
 
-// TestPeerAsksForTooMuch: up to the peer's maximum number of outstanding READs and atomics are kept, including those
-// with complete responses.
+// TestPeerAsksForTooMuch: the number of kept READs and atomics, including those with complete responses, is limited to
+// the peer's maximum number of outstanding ones.
 func TestPeerAsksForTooMuch(t *testing.T) {
 	const most = 4
 	var r responses
@@ -80,7 +81,7 @@ func TestPeerAsksForTooMuch(t *testing.T) {
 	}
 }
 
-// Up to the peer's maximum number of outstanding requests, and all unsent responses are kept.
+// Responses are kept up to the peer's maximum number of outstanding requests, and additionally while they are unsent.
 func TestResponsesAreKept(t *testing.T) {
 	var r responses
 	for i := range 4 {

@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// world is two connected sides and a bad network between them, in simulated time.
+// world consists of two connected sides and an unreliable network between them, in simulated time.
 type world struct {
 	testing.TB
 	*rand.Rand
@@ -46,7 +46,7 @@ const (
 	targets   = 3 // of XRC: shared receive queues of a side
 
 	// The areas of a side's memory. Two never change: the data that requests send, and the data that the peer reads.
-	// The peer writes to a third; receive requests, and the results of READs and atomics, have a slot each.
+	// The peer writes to a third. Each receive request, and each result of a READ or atomic, has its own slot.
 	sourceArea  = 0
 	sourceLen   = 16 << 10
 	readArea    = sourceArea + sourceLen
@@ -150,7 +150,7 @@ func (w *world) arrive(loss, twice, overtakes float64) {
 	}
 }
 
-// sleep advances the time, and handles expired deadlines. A clock that goes back is harmless too.
+// sleep advances the time, or sets it back if d is negative, and handles expired deadlines.
 func (w *world) sleep(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, s := range []*side{w.a, w.b} {
@@ -175,7 +175,7 @@ func (w *world) untilDue() bool {
 	return true
 }
 
-// side is one of the two: requester and responder, the state of their queue pair, and a model of its requests.
+// side is one side of a connection: requester, responder, the state of their queue pair, and a model of its requests.
 type side struct {
 	*world
 	Attr
@@ -255,7 +255,7 @@ func (s *side) clear() {
 	}
 }
 
-// hear handles a frame, as an engine does after it has found the queue pair.
+// hear handles a received frame, as an engine does after it has found the queue pair.
 func (s *side) hear(frame []byte) {
 	var p wire.Packet
 	if fault := wire.Parse(frame, &p); fault != wire.FaultNone {

@@ -7,12 +7,12 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Segmentation of a connected queue pair's requests: one packet for each path MTU of its message. The opcodes of the
-// first and last packet mark the ends. Where frames never leave memory, a long packet stands for several consecutive
-// packets and contains their payloads. It also uses their PSNs, so that either side may continue between them. A READ
-// is requested by one packet, or by several, each for a part of its response.
+// Segmentation of requests: one packet for each path MTU of the message. The opcodes mark the first and the last
+// packet. On an in-memory network, a long packet stands for several consecutive packets and contains their payloads. It
+// uses as many PSNs, so that both sides can continue at any of these packets. A READ is requested by one packet, or by
+// several, each for a part of its response.
 
-// packetsOf returns the number of packets of a message of a length.
+// packetsOf returns the number of packets of a message with a length in bytes.
 func packetsOf(length uint32, mtu wire.MTU) uint32 {
 	size := uint32(mtu.Bytes())
 	if length <= size { // the usual case; a division is slow
@@ -21,14 +21,14 @@ func packetsOf(length uint32, mtu wire.MTU) uint32 {
 	return (length + size - 1) / size
 }
 
-// together returns how many of the remaining packets of a message fit into one long packet with a payload of longest
-// bytes.
+// together returns the number of packets, of the left remaining packets of a message, that fit into one long packet
+// with a payload of at most longest bytes.
 func (a *Attr) together(left uint32, longest int) uint32 {
 	return max(1, min(left, uint32(longest/a.MTU.Bytes()), wire.MaxPackets))
 }
 
-// packetsIn returns the number of packets that a received packet stands for; 0 if its payload does not have that
-// length, as the peer uses another path MTU.
+// packetsIn returns the number of packets that a received packet stands for. It returns 0 if the length of the payload
+// contradicts the number in the header, because the peer uses a different path MTU.
 func (a *Attr) packetsIn(p *wire.Packet) uint32 {
 	packets, says := packetsOf(uint32(len(p.Payload())), a.MTU), uint32(1)
 	if a.Long {
@@ -40,7 +40,7 @@ func (a *Attr) packetsIn(p *wire.Packet) uint32 {
 	return packets
 }
 
-// operation returns the operation of a packet at a place in the request that stands for many packets.
+// operation returns the opcode of the packet at a place in the request; the packet stands for many packets.
 func (w *work) operation(place, many uint32) wire.Opcode {
 	return sequences[w.Opcode].At(place, many, w.packets)
 }
@@ -57,14 +57,14 @@ var sequences = func() (all [1 << 8]wire.Sequence) {
 	return all
 }()
 
-// describe fills in the header fields of the request, and returns the payload length, in bytes.
+// describe sets the header fields that depend on the request, and returns the payload length, in bytes.
 func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int) {
 	h.Solicited = w.Flags&ib.SendSolicited != 0 && place+h.Packets == w.packets
 	h.Addr, h.RKey, h.Length, h.Imm, h.SRQN = w.RemoteAddr, uint32(w.RKey), w.length, w.Imm, w.RemoteSRQN
 	switch w.Opcode {
 	case ib.WRSendWithInv:
 		h.RKey = uint32(w.InvalidateRKey())
-	case ib.WRRDMARead: // request the missing rest of a part
+	case ib.WRRDMARead: // requests the rest of a part from place on
 		h.Addr += uint64(place * mtu)
 		h.Length = min(w.length-place*mtu, w.partLeft(place)*mtu)
 		return 0

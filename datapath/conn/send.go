@@ -11,10 +11,10 @@ import (
 )
 
 // Sending by the requester: Next describes the packet at PSN if it is within the limits, Fill gathers the payload and
-// counts the packet, and Sent is called when it has left.
+// advances PSN, and Sent is called after the packet has been sent.
 
-// Next describes the next packet of the requests. It returns Limited if the packet exceeds the limits; Packet.Responses
-// distinguishes the kinds.
+// Next describes the next packet of the requests. It returns Limited if the packet exceeds the limits: the limit on
+// READ responses if Packet.Responses is not 0, otherwise the limit on packets.
 func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	r.window.limit(l)
 	if r.rnrWait || r.Reliable() && !r.one && (r.window.full(r.Flying()) || r.waitsForOne()) {
@@ -27,7 +27,7 @@ func (r *Requester) Next(l *flight.Limits, p *Packet) Step {
 	switch {
 	case w.status != ib.WCSuccess:
 		return r.failFirst()
-	case w.packets == 0: // it is executed here
+	case w.packets == 0: // a local request
 		r.finish(r.runLocal(w))
 		return Worked
 	}
@@ -59,10 +59,13 @@ func partOf(l *flight.Limits, packets uint32) uint32 {
 	return uint32(l.Part)
 }
 
-// within reports whether a packet is within the limits. A retransmitted READ request always is, unless the peer's
-// response has timed out: all responses would come at once. A connection that gets no grant before its peer has
-// responded may send one more packet if none in flight requests an acknowledgement, as its share may have become small
-// in the middle of a message. That packet requests one.
+// within reports whether a packet is within the limits.
+//
+// A retransmitted READ request is always within them, unless the local ACK timeout has expired: the responses to all
+// timed-out READs would arrive at the same time.
+//
+// A connection that gets no grant before its peer has responded may send one more packet if no packet in flight
+// requests an acknowledgement, as its share may have become small in the middle of a message. That packet requests one.
 func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 	if responses := p.Responses(); responses > 0 {
 		return r.Asked()+responses <= l.Reads || r.newest.Ahead(p.PSN) > 0 && r.InFlight()
@@ -71,26 +74,26 @@ func (p *Packet) within(l *flight.Limits, r *Requester) bool {
 		l.Few == 0 && r.Flying() > 0 && r.window.mute(r.Flying())
 }
 
-// begins reports whether the packet is the first of a message of more than packets packets.
+// begins reports whether the packet is the first of a message with more than the given number of packets.
 func (p *Packet) begins(packets int) bool { return p.place == 0 && int(p.work.packets) > packets }
 
-// hurries reports whether a packet should not wait for packets of other connections: it is an atomic, or few packets
-// are in flight and left.
+// hurries reports whether a packet is exempt from waiting for other connections: it is an atomic, or the packets in
+// flight and the remaining packets of all requests are together at most few.
 func (p *Packet) hurries(few int, r *Requester) bool {
 	left := int(p.work.packets - p.place)
 	return few > 0 && (p.work.atomic() || r.Flying()+left <= few && r.current+1 == r.works.count && r.Queue.Behind(r.works.count) == 0)
 }
 
-// tooMany reports whether the next request packet of a READ or an atomic, for its response from a place on, exceeds the
-// number that the peer may keep: more than most, or more than the READs and atomics that were outstanding at once,
-// including this one.
+// tooMany reports whether one more request packet of a READ or an atomic, for its response from place on, may exceed
+// the number of requests that the peer keeps. The limit is most, and, once READs are requested in parts, the number of
+// READs and atomics that have been outstanding at the same time.
 func (p *progress) tooMany(most int, place uint32) bool {
 	return p.reads >= most || p.reads >= max(1, p.atOnce) && (place > 0 || p.reads > p.works.asking(p.reads, p.newest))
 }
 
-// lengthen extends a packet that Next has described to a long one, as far as its message, the window and longest
-// permit. The last packet of a WRITE with immediate data consumes a receive request, and the others need none: it is
-// sent alone. Retransmissions after a timeout stay short: the peer may have some of the packets.
+// lengthen extends a packet that Next has described to a long packet, as far as its message, the window and longest
+// permit. The last packet of a WRITE with immediate data is sent alone, as only this packet consumes a receive request.
+// Retransmissions after a timeout are not extended, as the peer may have received some of the packets.
 func (r *Requester) lengthen(p *Packet, longest int) {
 	left := p.work.packets - p.place
 	if p.work.Opcode == ib.WRRDMAWriteWithImm {
@@ -102,13 +105,13 @@ func (r *Requester) lengthen(p *Packet, longest int) {
 	}
 }
 
-// describe describes the packet of a request at PSN, which stands for many packets.
+// describe describes the packet at PSN, which stands for many packets.
 func (r *Requester) describe(p *Packet, many uint32) {
 	w := p.work
 	p.Packets, p.psns = many, many
 	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place, p.Packets)), false
 	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
-	if w.Opcode == ib.WRRDMARead { // a request has the PSNs of its response
+	if w.Opcode == ib.WRRDMARead { // the request packet uses the PSNs of its response
 		p.psns = w.partLeft(p.place)
 	}
 	if r.Reliable() {
@@ -118,9 +121,9 @@ func (r *Requester) describe(p *Packet, many uint32) {
 	}
 }
 
-// Fill gathers the payload of a packet that Next has described, and advances PSN. It does not return Ready if the
-// packet cannot be sent, because the memory was deregistered or the request changed after the check. now is used only
-// for a reliable connection that Begins.
+// Fill gathers the payload of a packet that Next has described, and advances PSN. It returns Ready, unless the packet
+// cannot be sent because the memory was deregistered, or the program changed the request, after the check. now is used
+// only if the connection is reliable and Begins returns true.
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ib.WCSuccess {
 		p.work.status = status
@@ -152,7 +155,8 @@ func (r *Requester) count(now time.Time, p *Packet) {
 		r.current++
 	}
 	if p.work.Opcode == ib.WRRDMARead {
-		if r.PSN.Ahead(r.afterRead) > 0 { // not for a packet that is retransmitted alone: packets behind it are unanswered too
+		// A packet that is retransmitted alone does not move afterRead: later packets are not acknowledged either.
+		if r.PSN.Ahead(r.afterRead) > 0 {
 			r.afterRead = r.PSN
 		}
 		r.asked += uint64(p.psns)
@@ -176,12 +180,13 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 }
 
-// waitsForOne reports whether sending pauses until it is known whether the peer keeps packets ahead of a missing one.
+// waitsForOne reports whether sending pauses until the requester knows whether the peer keeps out-of-order packets.
 func (r *Requester) waitsForOne() bool { return r.awaited && r.named && r.keeps == mayKeep }
 
-// Sent is called when a filled packet of an unreliable connection has left: its request is completed.
+// Sent completes the request of an unreliable connection whose last packet has been sent. It is called after each
+// filled packet.
 func (r *Requester) Sent() {
-	if r.works.count > 0 && r.current == r.works.count { // no request is left if the packet overran a CQ of its own card
+	if r.works.count > 0 && r.current == r.works.count { // none is left if a looped-back packet overran its CQ
 		r.finish(ib.WCSuccess)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// slowPeer responds to READs one after another, to each as often and as completely as requested, like Soft-RoCE, with a
-// delay for each packet. It is the requester's queue pair too.
+// slowPeer responds to READs one after another, with a delay for each packet. Like Soft-RoCE, it responds to repeated
+// requests completely. It also implements the requester's queue pair.
 type slowPeer struct {
 	QueuePair
 	*testing.T
@@ -25,9 +25,9 @@ type slowPeer struct {
 	template  wire.Template
 	now       time.Time
 	owed      []Packet // READs without a complete response
-	sent      uint32   // responses to the first of them
-	all       int      // responses
-	loses     int      // interval of lost responses; 0: none
+	sent      uint32   // number of response packets sent for the first of them
+	all       int      // number of all response packets
+	loses     int      // every loses-th response packet is lost; 0: none
 	completed int
 	status    ib.WCStatus
 }
@@ -93,7 +93,7 @@ func (s *slowPeer) ask() {
 	}
 }
 
-// answer sends a response, or advances the time until the requester acts.
+// answer sends a response packet or, if no READ is outstanding, advances the time to the requester's deadline.
 func (s *slowPeer) answer() {
 	if len(s.owed) == 0 {
 		s.now = s.requester.Deadline()
@@ -122,7 +122,7 @@ func (s *slowPeer) hear(h *wire.Transport, length int) {
 	s.requester.Receive(s.now, &p)
 }
 
-// TestResponseOfTwoParts: a response ends with the requested part, also if the packets behind it were requested too.
+// TestResponseOfTwoParts: a response must end with the requested part, even if the following part was requested too.
 func TestResponseOfTwoParts(t *testing.T) {
 	for packets, want := range map[uint32]ib.WCStatus{2: ib.WCSuccess, 3: ib.WCBadRespErr} {
 		s := newSlowPeer(t, 0)
@@ -142,7 +142,8 @@ func TestResponseOfTwoParts(t *testing.T) {
 	}
 }
 
-// TestPartsAreNoMoreThanReads: a peer may keep only as many requests as there are concurrent READs.
+// TestPartsAreNoMoreThanReads: at most as many parts are requested at the same time as READs were outstanding, as the
+// peer may keep only this number of requests.
 func TestPartsAreNoMoreThanReads(t *testing.T) {
 	s := newSlowPeer(t, 0)
 	s.limits.Part = 2
@@ -156,8 +157,8 @@ func TestPartsAreNoMoreThanReads(t *testing.T) {
 	}
 }
 
-// TestSlowPeerIsNotAskedAgain: a peer that is busy with earlier requests gets no retransmissions. Lost responses are
-// requested once. Otherwise each delay of a response would make it send more responses.
+// TestSlowPeerIsNotAskedAgain: a peer that is still responding to earlier requests gets no retransmissions, and lost
+// responses are requested again only once. Otherwise each delay of a response would cause further responses.
 func TestSlowPeerIsNotAskedAgain(t *testing.T) {
 	const whole = slowReads * slowLength / 1024
 	for name, row := range map[string]struct {

@@ -25,15 +25,15 @@ func TestTailSize(t *testing.T) {
 	}
 }
 
-// A program that polls for a message's last byte writes its response there, as riostream does: the response is not
-// overwritten.
+// A program that polls the last byte of a message and then writes its reply to the same place, as riostream does, does
+// not have its reply overwritten.
 func TestLastByteIsStoredOnce(t *testing.T) {
 	for _, length := range []int{1, 2, 7, 8, 24, 63, 64} {
 		t.Run(fmt.Sprint(length, " bytes"), func(t *testing.T) { answerInPlace(t, length) })
 	}
 }
 
-// answerInPlace has as many WRITEs answered as the time permits.
+// answerInPlace answers as many WRITEs as it can in a fixed time.
 func answerInPlace(t *testing.T, length int) {
 	var answers atomic.Int64
 	memory, payload := ring.Alloc(length), make([]byte, length)

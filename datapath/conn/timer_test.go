@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An idle time is not measured as a response time.
+// A time without packets in flight is not measured as a response time.
 func TestPauseIsNoTrip(t *testing.T) {
 	var r Requester
 	now := time.Now()

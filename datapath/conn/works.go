@@ -8,26 +8,26 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// work is a send request of a connected queue pair that has been taken and not completed. Its slot is not reused until
-// then: a retransmission gathers the payload again from the program's memory. Only the results of the check are kept
-// and not read again.
+// work is a send request that has been taken from the send queue and is not completed. Until it is completed its slot
+// is not reused, because a retransmission gathers the payload again from the program's memory. The fields of the
+// request are copied and checked once, and not read from the slot again.
 type work struct {
 	ring.SendConnected
 	operands ring.Atomic
-	length   uint32      // bytes of the message
+	length   uint32      // length of the message, in bytes
 	packets  uint32      // number of PSNs: for a READ those of its response
-	parts    parts       // the parts for which a READ sends requests
+	parts    parts       // parts of a READ's response that are requested separately
 	first    wire.PSN    // its first PSN
-	answered uint32      // received packets of a READ's or atomic's response
-	status   ib.WCStatus // why it cannot be executed
+	answered uint32      // number of packets received of a READ's or atomic's response
+	status   ib.WCStatus // the error with which it fails, if it cannot be executed
 }
 
-// wantsAnswer reports whether the peer's response contains data.
+// wantsAnswer reports whether the peer's response contains data: whether the request is a READ or an atomic.
 func (w *work) wantsAnswer() bool {
 	return w.Opcode.Means().Is(wire.MeansAnswered)
 }
 
-// local reports whether the request is executed here, without packets.
+// local reports whether the request is executed by this card, without packets.
 func (w *work) local() bool { return w.Opcode.Local() }
 
 func (w *work) atomic() bool {
@@ -37,7 +37,7 @@ func (w *work) atomic() bool {
 // end returns the PSN after the request's last one.
 func (w *work) end() wire.PSN { return w.first.Plus(w.packets) }
 
-// holds reports whether the PSN is one of the request's.
+// holds reports whether a PSN belongs to the request.
 func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire.PSNMask) < w.packets }
 
 // partLeft returns the number of packets from a place to the end of its part, or of the request.
@@ -45,11 +45,12 @@ func (w *work) partLeft(place uint32) uint32 { return min(w.packets-place, w.par
 
 // askedBefore returns the number of response packets that are requested before a PSN and have not arrived.
 func (w *work) askedBefore(psn wire.PSN) int {
-	return max(0, min(psn.Ahead(w.missing()), int(w.packets-w.answered))) // not from first: that may be half of all PSNs behind
+	// Not relative to first, which may be half of all PSNs away, so that Ahead would wrap around.
+	return max(0, min(psn.Ahead(w.missing()), int(w.packets-w.answered)))
 }
 
-// outstanding returns the number of request packets of a READ or an atomic that were sent below a PSN and are not
-// answered.
+// outstanding returns the number of request packets of a READ or an atomic that were sent with PSNs below newest and
+// are not completely answered.
 func (w *work) outstanding(newest wire.PSN) int {
 	asked := uint32(w.askedBefore(newest))
 	switch {
@@ -61,7 +62,7 @@ func (w *work) outstanding(newest wire.PSN) int {
 	return w.parts.count(w.answered, w.answered+asked)
 }
 
-// asking returns the number of READs and atomics that a number of outstanding request packets below a PSN belong to.
+// asking returns the number of READs and atomics to which a number of outstanding request packets belong.
 func (w *works) asking(reads int, newest wire.PSN) (n int) {
 	for i := uint32(0); i < w.count && reads > 0; i++ {
 		if outstanding := w.at(i).outstanding(newest); outstanding > 0 {
@@ -76,7 +77,7 @@ func (w *work) missing() wire.PSN { return w.first.Plus(w.answered) }
 
 // works is a ring of requests, the oldest first. It grows as needed.
 type works struct {
-	slots []work // a power of two
+	slots []work // the length is a power of two
 	head  uint32
 	count uint32
 }
@@ -104,8 +105,8 @@ func (w *works) drop() {
 	w.count--
 }
 
-// find returns the index of the request that includes the PSN, or of the last one if that cannot be executed and so has
-// no PSN; otherwise the count.
+// find returns the index of the request that includes the PSN. If there is none, it returns the index of the first
+// request without PSNs, which is a local one or one that cannot be executed, or otherwise the count.
 func (w *works) find(psn wire.PSN) uint32 {
 	for i := range w.count {
 		if one := w.at(i); one.packets == 0 || one.holds(psn) {

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Requests in progress are found, however many, in the order in which they were taken.
+// Any number of requests in progress is kept in the order in which they were taken, and each is found by its PSNs.
 func TestWorks(t *testing.T) {
 	var w works
 	for i := range uint32(40) {

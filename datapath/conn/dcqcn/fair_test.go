@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// bottleneck is a link that many flows share, in simulated time: a queue that marks packets with a probability that
-// grows with its length, as in switches.
+// bottleneck is a link that many flows share, in simulated time. Its queue marks packets with a probability that grows
+// with the length of the queue, as in switches.
 type bottleneck struct {
 	*rand.Rand
 	p        Parameters
@@ -19,7 +19,7 @@ type bottleneck struct {
 	free     time.Time // when the last packet in the queue has left
 	flows    []*source
 	longest  time.Duration // maximum length of the queue
-	mark, to time.Duration // queue lengths from which packets, and all packets, are marked
+	mark, to time.Duration // queue lengths from which some packets and all packets are marked
 	marked   int
 }
 
@@ -39,9 +39,9 @@ const (
 
 	mostMarked = 0.1 // of the packets, below the length at which all are marked
 
-	// buffer is the maximum length of the queue, as in switches (2.5 MB at 10 Gbit/s): further packets are lost.
-	// Without it, the queue of flows that begin one after the other may very rarely get so long that notifications come
-	// too late to ever shorten it.
+	// buffer is the maximum length of the queue, as in switches (2.5 MB at 10 Gbit/s); further packets are lost.
+	// Without a maximum, flows that begin one after the other very rarely make the queue so long that notifications
+	// arrive too late to shorten it.
 	buffer = 2 * time.Millisecond
 )
 

@@ -9,29 +9,31 @@ import (
 
 // Flow is the reaction point: the rate limit of a queue pair. The zero Flow has no limit.
 //
-//	a notification ─► target = rate, rate × (1 - alpha/2), alpha rises
-//	time, bytes    ─► rate = (rate + target) / 2; after some of these the target rises too
+//	a notification ─► target = rate, rate = rate × (1 - alpha/2), alpha rises
+//	time, bytes    ─► rate = (rate + target) / 2; after Stages of these steps the target rises too
 //	time           ─► alpha falls
 type Flow struct {
 	slowed       bool
 	rate, target float64 // bits per second
 	alpha        float64
-	next         time.Time // when the next packet may leave
+	next         time.Time // earliest time of the next packet
 
 	reduced   time.Time // time of the last reduction
 	alphaAt   time.Time // time up to which alpha has been updated
 	roseAt    time.Time // time of the last rise by time
-	byTime    int       // rises since the rate fell
-	byBytes   int
-	sentBytes uint64 // since the last rise by bytes
+	byTime    int       // number of rises by time since the last reduction
+	byBytes   int       // number of rises by bytes since the last reduction
+	sentBytes uint64    // bytes sent since the last rise by bytes
 }
 
 const (
-	// burst is the delay that a flow may catch up with: the thread that runs it may sleep for that long.
+	// burst is the maximum delay for which a flow may compensate by sending faster. The thread that runs it may sleep
+	// for that long.
 	burst = 100 * time.Microsecond
-	// mostSteps bounds the work of catching up. A flow that slept longer recovers a little later.
+	// mostSteps is the maximum number of overdue steps that follow applies. A flow that was idle for longer recovers a
+	// little later.
 	mostSteps = 4096
-	// mostWait is longer than any packet takes at LeastRate.
+	// mostWait is longer than the transmission of any packet at LeastRate takes.
 	mostWait = time.Second
 )
 
@@ -46,7 +48,7 @@ func (f *Flow) Rate() float64 {
 	return f.rate
 }
 
-// Next returns the time at which the next packet may leave.
+// Next returns the earliest time at which the next packet may be sent.
 func (f *Flow) Next() time.Time { return f.next }
 
 // Holds reports whether the next packet has to wait until Next.
@@ -58,7 +60,7 @@ func (f *Flow) Holds(p *Parameters, now time.Time) bool {
 	return f.slowed && f.next.After(now)
 }
 
-// Sent records that a packet of a length in bytes has been sent.
+// Sent records that a packet with a length in bytes has been sent.
 func (f *Flow) Sent(p *Parameters, now time.Time, bytes int) {
 	if !f.slowed {
 		return
@@ -74,7 +76,7 @@ func (f *Flow) Sent(p *Parameters, now time.Time, bytes int) {
 	}
 }
 
-// Notified reduces the rate.
+// Notified reduces the rate after a CNP, unless the last reduction is more recent than ReduceTime.
 func (f *Flow) Notified(p *Parameters, now time.Time) {
 	f.follow(p, now)
 	switch since := now.Sub(f.reduced); {
@@ -114,7 +116,7 @@ func (f *Flow) follow(p *Parameters, now time.Time) {
 	}
 }
 
-// rise is one step of recovery. A flow that has reached the line rate has no limit any more.
+// rise makes one step of recovery. A flow that has reached the line rate has no limit any more.
 func (f *Flow) rise(p *Parameters) {
 	switch most, least := max(f.byTime, f.byBytes), min(f.byTime, f.byBytes); {
 	case least > p.Stages:

@@ -14,8 +14,8 @@ var start = time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC)
 
 const us = time.Microsecond
 
-// The published steps: the rate is halved at first, then reduced by half of alpha; it rises halfway back in each of
-// five steps; then the target rises.
+// The rate changes in the published steps: it is halved at first, and later multiplied by 1 - alpha/2. Each of five
+// steps halves the distance to the rate before the reduction; then the target rises.
 func TestSteps(t *testing.T) {
 	p, now := Defaults(), start
 	var f Flow
@@ -53,7 +53,7 @@ func TestSteps(t *testing.T) {
 	is("a third", rate*(1-want/2))
 }
 
-// By bytes and time together the target rises faster and faster, and finally the flow has no limit.
+// If both rises by bytes and rises by time occur, the increments of the target grow, and finally the flow has no limit.
 func TestHyperRise(t *testing.T) {
 	p, now := Defaults(), start
 	p.LineRate, p.RiseBytes = 100e9, 1000
@@ -73,8 +73,8 @@ func TestHyperRise(t *testing.T) {
 	}
 }
 
-// Continuous forged notifications leave the minimum rate, and packets are sent evenly. When they end the flow recovers
-// by time alone.
+// Under continuous forged notifications the flow keeps the minimum rate and sends packets evenly. When they end, the
+// flow recovers by time alone.
 func TestFlood(t *testing.T) {
 	p, now := Defaults(), start
 	var f Flow
@@ -100,7 +100,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A clock that jumps is harmless.
+// After a jump of the clock, forward or backward, a flow waits only briefly and its rate stays in the valid range.
 func TestClockJumps(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -134,7 +134,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// One notification in 50 µs.
+// Notifier permits one notification in 50 µs.
 func TestNotifier(t *testing.T) {
 	p := Defaults()
 	var n Notifier

@@ -4,9 +4,9 @@ package dcqcn
 
 import "time"
 
-// Parameters are the constants of congestion control. Rates are in bits per second and include headers.
+// Parameters holds the constants of congestion control. Rates are in bits per second and include headers.
 type Parameters struct {
-	LineRate uint64 // initial rate of a connection at its first reduction; one that reaches it again has no limit
+	LineRate uint64 // rate that the first reduction starts from; a flow that reaches it again has no limit
 	MinRate  uint64 // lower bound of the rate
 
 	Gain      float64       // g: weight of the newest notification in alpha, 0 to 1
@@ -17,13 +17,13 @@ type Parameters struct {
 	RiseBytes  uint64        // number of bytes between rises by bytes
 
 	Stages       int    // number of rises of fast recovery: each halves the distance to the rate before the reduction
-	AdditiveRise uint64 // increment of the target after fast recovery
-	HyperRise    uint64 // increment per rise once the rises by time and by bytes both exceed Stages, times their excess
+	AdditiveRise uint64 // increment of the target per rise after fast recovery
+	HyperRise    uint64 // increment per rise when both kinds of rises exceed Stages, times the smaller excess
 
-	NotifyInterval time.Duration // minimum interval between two notifications of a peer
+	NotifyInterval time.Duration // minimum interval between two CNPs to a peer
 }
 
-// Wrong describes the first invalid parameter; empty if all are valid.
+// Wrong returns a description of the first invalid parameter; empty if all are valid.
 func (p *Parameters) Wrong() string {
 	switch {
 	case p.MinRate < LeastRate || p.MinRate >= p.LineRate:
@@ -38,11 +38,11 @@ func (p *Parameters) Wrong() string {
 	return ""
 }
 
-// LeastRate is the lowest valid MinRate, in bits per second: peers time out at lower rates.
+// LeastRate is the lowest valid MinRate, in bits per second. At lower rates peers would time out.
 const LeastRate = 1e6
 
-// Defaults returns the published constants. The rates are not published: LineRate is about the limit of a software card,
-// and MinRate is one packet of 4 KiB every 3 ms.
+// Defaults returns the published constants. There are no published values for LineRate, which is about the maximum rate
+// of a software card, and MinRate, which is one packet of 4 KiB every 3 ms.
 func Defaults() Parameters {
 	return Parameters{
 		LineRate: 40e9, MinRate: 10e6,
