@@ -3,13 +3,17 @@
 package datapath
 
 import (
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/region"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/ib"
+	"golang.org/x/sys/unix"
 )
 
 // broken is a card that two programs share. Tests corrupt the engine's state of the first program.
@@ -319,6 +323,39 @@ func TestFaultStopsASession(t *testing.T) {
 		t.Errorf("restored: faulted %v, removed %v, %+v", s.faulted, s.removed, got)
 	}
 	b.engine.Do(func() { s.Restore() }) // it was not removed
+	b.goesOn()
+}
+
+// Requests that any goroutine sends before a session is closed may be those of another session, whose memory is missing.
+func TestFaultOfAnyGoroutine(t *testing.T) {
+	b := newBroken(t)
+	fd, err := unix.MemfdCreate("missing", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	missing, err := unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED) // of an empty file
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(missing)
+	b.engine.Do(func() {
+		b.bad.session.SetMR(&region.MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: missing})
+	})
+	b.bad.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
+	b.good.postRecv(1, at(0, 100))
+	b.good.post(to(ib.WRSend, 0), ring.Atomic{}, at(0, 6))
+	done := make(chan struct{})
+	go func() { // without debug.SetPanicOnFault
+		defer close(done)
+		b.engine.Settle(b.good.session, waittest.Limit)
+	}()
+	<-done
+	b.rounds()
+	if len(b.faults) != 1 || b.faults[0].Session != b.bad.session {
+		t.Errorf("faults %+v, want one of the session without memory", b.faults)
+	}
+	b.good.poll()
 	b.goesOn()
 }
 

@@ -3,6 +3,7 @@
 package datapath
 
 import (
+	"runtime/debug"
 	"time"
 
 	"github.com/roced/roced/datapath/runner"
@@ -80,6 +81,7 @@ func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
 		return false, false
 	}
 	moved, unsent = true, true
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the caller's goroutine may be any
 	defer e.contain()
 	e.doorbells.call(s)
 	e.round.time = time.Time{}
