@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Thousands of flows with dead peers that have never responded: the packets sent to them are bounded, and flows with
-// live peers have their turn soon, whether these peers have responded before or not.
+// With a thousand flows whose dead peers have never responded, the packets sent to these are bounded, and flows with
+// live peers get their turn soon, whether their peers have responded before or not.
 func TestDeadPeersThatHaveNeverAnswered(t *testing.T) {
 	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}, "both": {500, 500}, "little": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -24,8 +24,8 @@ func TestDeadPeersThatHaveNeverAnswered(t *testing.T) {
 	}
 }
 
-// The packets in flight to peers that have not responded, within one patience, do not exceed the card's maximum plus
-// that of the first flows while they were few.
+// The packets in flight to peers that have not responded, sent within one patience, do not exceed the card's limit plus
+// the packets that the first flows sent while there were few flows.
 func TestFirstPacketsAreBounded(t *testing.T) {
 	for _, k := range []Kind{Sends, Reads} {
 		w, tenant := newWorld(t), new(Tenant)
@@ -49,7 +49,7 @@ func TestFirstPacketsAreBounded(t *testing.T) {
 	}
 }
 
-// Flows whose peers have died after a response hold all grants once. Others wait for one patience.
+// Flows whose peers have died after a response hold all grants only once: other flows wait for one patience.
 func TestDeadPeersThatHaveAnswered(t *testing.T) {
 	for name, row := range map[string]struct{ sends, reads int }{"writers": {1000, 0}, "readers": {0, 1000}} {
 		t.Run(name, func(t *testing.T) {
@@ -62,16 +62,17 @@ func TestDeadPeersThatHaveAnswered(t *testing.T) {
 	}
 }
 
-// Dead peers of one tenant do not delay another tenant, beyond its part.
+// Dead peers of one tenant reduce the part of another tenant, but do not delay it otherwise.
 func TestDeadPeersOfAnotherTenant(t *testing.T) {
 	w, one, other := newWorld(t), new(Tenant), new(Tenant)
 	died(known(w.many(one, 1000, 1000, 1000)))
 	w.step()
 	live := known(w.many(other, 100, 1000, 0))
-	w.run(40*time.Millisecond, finished(live)) // less than a patience
+	w.run(40*time.Millisecond, finished(live)) // less than one patience
 }
 
-// A flow whose peer responds again has grants again, and flows that wait behind a slow peer wait longer each time.
+// A flow whose peer responds again gets grants again. Flows that wait for grants held by a slow peer wait longer each
+// time.
 func TestPatienceDoubles(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := died(known(w.many(tenant, 200, 1000, 0)))

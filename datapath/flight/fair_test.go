@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fairness returns Jain's index: 1 if all are equal, 1/n if one has everything.
+// fairness returns Jain's fairness index: 1 if all values are equal, 1/n if all but one are 0.
 func fairness(all []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range all {
@@ -16,7 +16,7 @@ func fairness(all []float64) float64 {
 	return sum * sum / squares / float64(len(all))
 }
 
-// endless is more packets than any test takes.
+// endless is a number of packets that no test finishes sending.
 const endless = 1 << 40
 
 // measure lets senders send for a time, and returns the number of bytes and packets that each has sent.
@@ -30,7 +30,8 @@ func (w *world) measure(all []*sender, k Kind, d time.Duration) (bytes, packets 
 	return bytes, packets
 }
 
-// Flows of long packets and flows of short ones with much to send have the same number of bytes, of sends and of READs.
+// Flows of long packets and flows of short packets that always have packets to send transfer the same number of bytes,
+// both with sends and with READs.
 func TestFairByBytes(t *testing.T) {
 	for _, k := range []Kind{Sends, Reads} {
 		for _, frames := range [][]int{{1082, 4154}, {314, 1082, 4154}, {314, 570, 1082, 2106, 4154}} {
@@ -50,7 +51,7 @@ func TestFairByBytes(t *testing.T) {
 	}
 }
 
-// Flows of short messages have equal numbers of packets, and not fewer than flows of long messages.
+// Flows of short messages send equal numbers of packets, and not fewer than flows of long messages.
 func TestFairByPackets(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := known(w.many(tenant, 60, endless, 0))
@@ -85,7 +86,7 @@ func TestTenantsAreFair(t *testing.T) {
 	}
 }
 
-// Thousands of flows with READs and WRITEs of all sizes finish, and none waits for long.
+// Thousands of flows with READs and WRITEs of all sizes finish, and no flow waits for a long time.
 func TestNoStarvation(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	var all []*sender
@@ -107,7 +108,7 @@ func TestNoStarvation(t *testing.T) {
 	}
 }
 
-// The link is busy as long as a flow has packets to send, among flows that take turns and readers.
+// The link is busy as long as any flow has packets to send, with flows that take turns and flows that read.
 func TestWorkConserving(t *testing.T) {
 	for _, count := range []int{1, 4, 8, 16, 64, 1000} {
 		w, tenant := newWorld(t), new(Tenant)

@@ -14,26 +14,27 @@ const (
 	kinds
 )
 
-// Limits bound the packets in flight of one connection. conn.Requester.Next observes them.
+// Limits limits the packets in flight of one connection. conn.Requester.Next observes it. Numbers are in packets.
 type Limits struct {
-	Window  int  // packets sent and not acknowledged
-	Grant   int  // packets that may be sent now, or Unlimited
-	Begun   bool // a part of the grant is used: a message that exceeds the rest needs another grant
-	Few     int  // packets in flight and left to send that, together, need no grant
-	Reads   int  // packets of READ responses that are requested and have not arrived
-	Part    int  // response packets that one READ request covers; 0: all
+	Window  int  // maximum number of packets sent and not acknowledged
+	Grant   int  // number of packets that may be sent now, or Unlimited
+	Begun   bool // a part of the grant is used: a message longer than the rest needs another grant
+	Few     int  // no grant is needed if the packets in flight and those left to send are together at most this number
+	Reads   int  // maximum number of READ response packets that are requested and have not arrived
+	Part    int  // number of response packets that one READ request covers; 0: all
 	Longest int  // maximum payload of a long packet, in bytes; 0: no long packets
-	Paced   bool // packets leave one by one, at a rate, and each requests an acknowledgement
+	Paced   bool // packets are sent separately, at a limited rate, and each requests an acknowledgement
 }
 
-// Unlimited is a number of packets that means no limit.
+// Unlimited is the value of a limit that does not apply.
 const Unlimited = math.MaxInt32
 
-// Limits returns the limits now, until the next call of a method. flying is the connection's number of packets in
-// flight, and asked of READ response packets that were requested and have not arrived.
+// Limits returns the current limits, which are valid until the next call of a method. flying is the connection's number
+// of packets in flight, and asked the number of READ response packets that were requested and have not arrived.
 func (f *Flow) Limits(flying, asked int) *Limits {
 	f.flying = [kinds]int{flying, asked}
-	if f.condition.Reliable && !(f.begun && f.share.grant == 0) { // with few flows, the limits do not change during a turn
+	// With few flows, the limits do not change during a turn.
+	if f.condition.Reliable && !(f.begun && f.share.grant == 0) {
 		f.limit(flying, asked)
 	}
 	return &f.limits
@@ -59,10 +60,11 @@ func (f *Flow) limit(flying, asked int) {
 	f.limitReads(asked)
 }
 
-// Longest returns Limits.Longest, for responses: they have no other limit.
+// Longest returns Limits.Longest. It also applies to READ responses that the connection sends, which have no other
+// limit.
 func (f *Flow) Longest() int { return f.condition.Longest }
 
-// limitReads sets the limits of READs. In memory there are none.
+// limitReads sets the limits of READs. On an in-memory network they are unlimited.
 func (f *Flow) limitReads(asked int) {
 	s, l, granted := &f.share, &f.limits, asked+f.grants[Reads].left
 	switch {
@@ -78,7 +80,7 @@ func (f *Flow) limitReads(asked int) {
 	}
 }
 
-// rest returns the number of packets left of the grant for sends.
+// rest returns the number of packets left in the grant for sends, also considering its bytes.
 func (f *Flow) rest() int {
 	g := &f.grants[Sends]
 	if g.deficit <= 0 {
@@ -87,16 +89,16 @@ func (f *Flow) rest() int {
 	return min(g.left, packetsIn(g.deficit, f.condition.Frame))
 }
 
-// Amount is a number of packets and their length in bytes, with headers.
+// Amount is a number of packets and their total length in bytes, with headers.
 type Amount struct{ Packets, Bytes int }
 
 func (a Amount) plus(b Amount) Amount  { return Amount{a.Packets + b.Packets, a.Bytes + b.Bytes} }
 func (a Amount) minus(b Amount) Amount { return Amount{a.Packets - b.Packets, a.Bytes - b.Bytes} }
 
-// over divides an amount into n equal parts, and returns one.
+// over returns one of n equal parts of an amount.
 func (a Amount) over(n int) Amount { return Amount{a.Packets / n, a.Bytes / n} }
 
-// within reports whether neither number exceeds that of another amount.
+// within reports whether both numbers are at most those of b.
 func (a Amount) within(b Amount) bool { return a.Packets <= b.Packets && a.Bytes <= b.Bytes }
 
 // least returns the minimum of each number.
@@ -105,28 +107,29 @@ func (a Amount) least(b Amount) Amount {
 }
 
 const (
-	// maxFlight is the maximum number of packets in flight of a card's connections: half of the receive ring.
+	// maxFlight is the maximum number of packets in flight of all connections of a card: half of the receive ring.
 	maxFlight = 1024
 
-	// maxFrames is the maximum for one connection whose peer's link is limited by frames: a veth ring has 256. Long
-	// packets need few frames.
+	// maxFrames is the maximum number of packets in flight of one connection, if the capacity of the peer's link is a
+	// number of frames: a veth ring has 256. It does not apply to in-memory networks, whose long packets need few
+	// frames.
 	maxFrames = 128
 
 	// maxGrant is the number of packets of a grant: twice the acknowledgement interval of package conn.
 	maxGrant = 64
 
-	// minGrants is the number of grants that a tenant's part has room for, so that some flows send while others
+	// minGrants is the minimum number of grants that fit into a tenant's part, so that some flows send while others
 	// wait for acknowledgements.
 	minGrants = 4
 
 	// fewPackets is the number of packets that need no grant.
 	fewPackets = 8
 
-	// firstPackets is the number of packets in flight of a flow that takes turns until its peer has responded, and the
-	// minimum window.
+	// firstPackets is the maximum number of packets in flight of a flow that takes turns and whose peer has not
+	// responded yet. It is also the minimum window.
 	firstPackets = 4
 
-	// maxPart is the maximum number of packets of a part of a READ. Shorter parts would reduce throughput if
-	// max_rd_atomic is 1, as a round trip separates two parts.
+	// maxPart is the maximum number of packets of a part of a READ. Shorter parts would reduce the throughput if
+	// max_rd_atomic is 1, as two parts are then separated by a round trip.
 	maxPart = maxFlight / minGrants
 )

@@ -68,12 +68,12 @@ func (s *modelled) Ready() {
 			return
 		}
 	}
-	if !s.requests { // else it returned a grant that made room at once
+	if !s.requests { // otherwise its own request has returned a grant, which made room
 		s.Fatal("a flow became ready without waiting")
 	}
 }
 
-// pass lets the flows before one pass their turn, which they do only if they exceeded their bytes.
+// pass moves the flows before f to the end of the queue, and checks that they have exceeded their bytes.
 func (m *model) pass(p *pool, f *Flow) {
 	for all := m.waiting[p]; len(all) > 0 && &all[0].flow != f; all = m.waiting[p] {
 		if p.first || all[0].flow.grants[p.kind].deficit > 0 {
@@ -83,7 +83,7 @@ func (m *model) pass(p *pool, f *Flow) {
 	}
 }
 
-// joins records that a flow waits, if it does not yet.
+// joins records that the flow waits, if the model does not have it as waiting yet.
 func (s *modelled) joins(k Kind) {
 	p := s.flow.grants[k].queue
 	all := s.waiting[p]
@@ -99,7 +99,7 @@ func (s *modelled) joins(k Kind) {
 	s.waiting[p] = slices.Insert(s.waiting[p], place, s)
 }
 
-// leaves records that a flow does not wait.
+// leaves records that the flow does not wait any more.
 func (s *modelled) leaves(k Kind) {
 	for p, all := range s.waiting {
 		if i := slices.Index(all, s); i >= 0 && p.kind == k {
@@ -181,7 +181,7 @@ func (s *modelled) sends(responses int) {
 	s.flow.Fly(true)
 }
 
-// counts checks the amount that the pools count for the flow: packets in flight, and the rest of its grants.
+// counts checks the amounts that the pools count for the flow: packets in flight, and the rest of its grants.
 func (s *modelled) counts() {
 	sent, coming := s.Unanswered()
 	for k, flying := range [kinds]int{sent, coming} {
@@ -212,7 +212,7 @@ func (s *modelled) answered() {
 	s.counts()
 }
 
-// ends ends all of a flow: its peer is late, or the connection is destroyed.
+// ends ends the grants and waits of a flow, because its peer is late or the connection is destroyed.
 func (s *modelled) ends(late bool) {
 	for k := range kinds {
 		s.leaves(k)
@@ -252,7 +252,7 @@ func (m *model) step() {
 	m.check()
 }
 
-// check sums up the flows' amounts, and compares.
+// check computes the sums of the flows' amounts, and compares them with those of the scheduler.
 func (m *model) check() {
 	granted, flows, tenants, waits := map[*pool]Amount{}, map[*Tenant]int{}, 0, false
 	for _, s := range m.flows {
@@ -298,8 +298,8 @@ func (m *model) check() {
 	}
 }
 
-// TestModel performs millions of random actions on flows, and compares with sums and lists that are computed again each
-// time.
+// TestModel performs millions of random actions on flows, and compares the scheduler with sums and lists that are
+// recomputed after each action.
 func TestModel(t *testing.T) {
 	steps, seed := waittest.Wanted(t, stepsVariable, waittest.Often(1_000_000)), rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -316,7 +316,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d worlds, %d grants, %d pools started again", worlds, granted, restarts)
 }
 
-// A turn, a response, a wait and its end do not allocate.
+// A turn, a response, a wait and the end of a wait do not allocate memory.
 func TestNothingIsAllocated(t *testing.T) {
 	w, tenant := newWorld(t), new(Tenant)
 	all := known(w.many(tenant, 200, endless, endless))
@@ -334,7 +334,7 @@ func TestNothingIsAllocated(t *testing.T) {
 			}
 		}
 		s.flow.Settle()
-		s.turn = true // Ready would add it to a list of the test's
+		s.turn = true // otherwise Ready would append it to the test's list of ready senders
 		s.flow.Heard()
 		s.flow.Answered(w.now, true)
 		w.scheduler.Expire(w.now)

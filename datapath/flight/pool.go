@@ -4,21 +4,21 @@ package flight
 
 import "time"
 
-// pool is one budget of a tenant: the packets granted or in flight, and the flows that wait for a grant, first come,
-// first served.
+// pool is one budget of a tenant: the packets granted or in flight, and a FIFO queue of the flows that wait for a
+// grant.
 type pool struct {
 	kind       Kind
-	first      bool   // it is for first packets
-	granted    Amount // in flight, or granted and not sent yet
-	epoch      uint32 // number of restarts; flows with older grants do not count any more
-	head, tail *Flow
-	lapsed     *Flow // the last flow at the head whose peer has responded before
-	waiting    int
-	since      time.Time // time of the last grant, or when the first flow began to wait
-	vain       uint8     // number of restarts since packets were acknowledged
+	first      bool      // it is for first packets
+	granted    Amount    // packets in flight, or granted and not sent yet
+	epoch      uint32    // number of restarts; the amounts of grants from earlier epochs do not count
+	head, tail *Flow     // the queue
+	lapsed     *Flow     // for first packets: the last flow in the queue whose peer has responded before; nil: none
+	waiting    int       // number of flows in the queue
+	since      time.Time // time of the last grant, or, if later, when the first flow began to wait
+	vain       uint8     // number of restarts since packets were last acknowledged
 }
 
-// obtain gives a flow a grant if there is room; otherwise the flow waits.
+// obtain makes a grant to a flow if there is room; otherwise the flow waits.
 func (p *pool) obtain(f *Flow, packets int) bool {
 	g := &f.grants[p.kind]
 	if g.queue != nil && g.queue != p {
@@ -35,8 +35,8 @@ func (p *pool) obtain(f *Flow, packets int) bool {
 	return false
 }
 
-// room reports whether there is room for a grant. An empty pool always has room for one. For a response, half of the
-// budget is enough.
+// room reports whether there is room for a grant. An empty pool always has room for one. A READ response needs room for
+// at most half of the budget.
 func (p *pool) room(f *Flow, packets int) bool {
 	limit, need := f.share.tenant, f.amount(packets)
 	if p.kind == Reads {
@@ -47,7 +47,7 @@ func (p *pool) room(f *Flow, packets int) bool {
 	return p.granted.Packets == 0 || p.granted.plus(need).within(limit)
 }
 
-// count replaces the amount of a grant.
+// count replaces the amount that a grant counts for, and moves it to this pool.
 func (p *pool) count(g *grant, a Amount) {
 	same := g.pool != nil && g.epoch == g.pool.epoch
 	if same && g.pool == p && g.counted == a {
@@ -60,14 +60,15 @@ func (p *pool) count(g *grant, a Amount) {
 	g.pool, g.epoch, g.counted = p, p.epoch, a
 }
 
-// admit gives grants to flows that wait, as far as there is room.
+// admit makes grants to waiting flows, as far as there is room, at most grantBudget of them.
 func (p *pool) admit() {
 	for budget := grantBudget; p.head != nil && budget > 0 && p.admitHead(); budget-- {
 	}
 }
 
-// admitHead gives a grant to the flow that has waited longest if there is room, and makes it ready. If there are few
-// flows by now, it needs no grant. A flow whose last grants exceeded its bytes passes its turn.
+// admitHead makes a grant to the first flow in the queue if there is room, and reports whether it has changed the
+// queue. If there are only few flows by now, the flow continues without a grant. A flow that has sent too many bytes
+// with its last grants moves to the end of the queue.
 func (p *pool) admitHead() bool {
 	f := p.head
 	g, wants := &f.grants[p.kind], 0
@@ -88,8 +89,8 @@ func (p *pool) admitHead() bool {
 	return true
 }
 
-// wait appends a flow to the queue. For first packets, a flow whose peer has responded before precedes those whose
-// peers never have.
+// wait appends a flow to the queue. In a pool for first packets, a flow whose peer has responded before precedes all
+// flows whose peers never have.
 func (p *pool) wait(f *Flow) {
 	before := p.tail
 	if p.first && f.heard[p.kind] != 0 {
@@ -103,7 +104,7 @@ func (p *pool) wait(f *Flow) {
 	}
 }
 
-// insert adds a flow behind another, or at the head if before is nil.
+// insert inserts a flow after before, or at the head if before is nil.
 func (p *pool) insert(f, before *Flow) {
 	g, after := &f.grants[p.kind], p.head
 	if before == nil {
@@ -120,7 +121,7 @@ func (p *pool) insert(f, before *Flow) {
 	g.queue, g.before, g.after = p, before, after
 }
 
-// leave ends a flow's wait.
+// leave removes a flow from the queue.
 func (p *pool) leave(f *Flow) {
 	g := &f.grants[p.kind]
 	before, after := g.before, g.after
@@ -141,7 +142,7 @@ func (p *pool) leave(f *Flow) {
 	}
 }
 
-// due returns when the patience of the waiting flows ends; zero if no flow waits.
+// due returns the time at which the patience of the waiting flows ends; zero if no flow waits.
 func (p *pool) due(patience time.Duration) (at time.Time) {
 	if p.head != nil {
 		at = p.since.Add(patience << p.vain)
@@ -149,9 +150,9 @@ func (p *pool) due(patience time.Duration) (at time.Time) {
 	return at
 }
 
-// restart starts the count again. Packets in flight now are counted again when they are acknowledged, in part. Flows
-// that waited for grants continue without one until their peers have responded; flows that waited for first packets
-// receive them now, as far as there is room.
+// restart resets the amount of the pool to zero. A flow that has packets in flight is counted again when some of them
+// are acknowledged. Flows that waited for grants continue without one, as strangers, until their peers have responded.
+// In a pool for first packets, waiting flows are admitted as far as there is room.
 func (p *pool) restart(now time.Time) {
 	p.granted, p.since = Amount{}, now
 	p.epoch++

@@ -9,15 +9,15 @@ import (
 )
 
 // world is a card with connections, and their peers, in simulated time. Its link delivers packets one after another, at
-// a rate, and responses arrive one trip later.
+// a constant rate, and responses arrive one round trip later.
 type world struct {
 	testing.TB
 	scheduler Scheduler
 	now       time.Time
-	ready     []*sender // have a turn, in this order
-	events    []event   // in flight, in the order of their times
+	ready     []*sender // senders that have a turn, in this order
+	events    []event   // future acknowledgements, in the order of their times
 	pending   []event   // timeouts of dead peers, in the order of their times
-	free      time.Time // when the link is free again
+	free      time.Time // time at which the link is free again
 	tenants   []*Tenant
 	most      [kinds]int // maximum number of packets in flight to peers that have not responded
 	strangers [kinds]int
@@ -60,7 +60,7 @@ type sender struct {
 	silent    bool // the peer has timed out
 	turn      bool // it is in ready
 	begun     time.Time
-	longest   time.Duration // time between two responses, or before the first
+	longest   time.Duration // maximum time between two responses, or before the first
 	since     time.Time     // time of the last response
 }
 
@@ -83,7 +83,7 @@ func (w *world) many(t *Tenant, count, sends, reads int) (all []*sender) {
 	return all
 }
 
-// known makes peers appear to have responded before.
+// known makes peers appear as if they had responded before.
 func known(all []*sender) []*sender {
 	for _, s := range all {
 		s.heard = true
@@ -113,7 +113,7 @@ func (s *sender) Ready() {
 	}
 }
 
-// send is one turn, as package datapath does it with package conn.
+// send makes one turn, as package datapath does with package conn.
 func (s *sender) send() {
 	s.condition.Awaits = !s.silent
 	s.flow.Begin(s.now, &s.condition)
@@ -142,7 +142,7 @@ func (s *sender) send() {
 	s.Ready()
 }
 
-// next returns the next packet, or READ request, under limits. Without next the limits allow none, or none is left.
+// next returns the next packet or READ request that the limits permit; next is false if there is none.
 func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	switch part := min(l.Part, s.left[Reads]); {
 	case s.left[Reads] > 0 && l.Part == 0:
@@ -159,7 +159,7 @@ func (s *sender) next(l *Limits) (k Kind, packets int, next bool) {
 	return Sends, 1, false
 }
 
-// leave sends packets, or requests them.
+// leave sends packets, or requests response packets.
 func (s *sender) leave(k Kind, packets int) {
 	s.left[k] -= packets
 	s.inFlight[k] += packets
@@ -205,7 +205,7 @@ func (s *sender) answered(e event) {
 	s.Ready()
 }
 
-// expired handles a timeout. The connection continues to retry, which does not concern others.
+// expired handles a timeout. The connection's further retries do not affect other connections and are not simulated.
 func (s *sender) expired() {
 	if s.silent {
 		return
@@ -222,7 +222,7 @@ func (s *sender) expired() {
 	s.flow.Fly(false)
 }
 
-// run advances the time until done, and fails if that takes too long.
+// run advances the time until done returns true, and fails if the limit is exceeded.
 func (w *world) run(limit time.Duration, done func() bool) {
 	w.Helper()
 	for end := w.now.Add(limit); !done(); w.now = w.now.Add(tick) {

@@ -10,27 +10,27 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// Scheduler divides a card's packets in flight among its tenants. The zero Scheduler is ready to use.
+// Scheduler divides the limit of a card's packets in flight among its tenants. The zero Scheduler is ready to use.
 type Scheduler struct {
-	// Card is the number of tenants in flight of all schedulers of a card; nil: there is one scheduler.
+	// Card is the number of tenants in flight of all schedulers of a card; nil: the card has one scheduler.
 	Card *atomic.Int32
-	// Patience is the time that flows wait without any grant; 0: 50 ms.
+	// Patience is the time for which flows wait in a pool without any grant before the pool restarts; 0: 50 ms.
 	Patience time.Duration
 
-	now      time.Time                 // the latest time given by the caller
-	tenants  int                       // with flows in flight
+	now      time.Time                 // the last time that the caller passed
+	tenants  int                       // number of tenants with flows in flight
 	waiting  timers.Heap[*Tenant]      // tenants with waiting flows
-	frames   [bits.UintSize + 1]frames // of the flows in flight, by the number of bits of their length
-	shortest int                       // of these frames, in bytes; 0: no flow is in flight
+	frames   [bits.UintSize + 1]frames // of the flows in flight, indexed by the number of bits of the frame length
+	shortest int                       // length of the shortest of these frames, in bytes; 0: no flow is in flight
 }
 
-// frames are the flows whose frames have about the same length.
+// frames holds the number of flows whose frames have about the same length, and the last of these lengths, in bytes.
 type frames struct{ flows, bytes int }
 
 const (
-	// defaultPatience is the time that flows wait without any grant. The flows with grants may have dead peers, which
-	// is detected only after their timeouts. It doubles each time that no packet is acknowledged even then, at most
-	// doublings times.
+	// defaultPatience is the default of Scheduler.Patience. The flows that hold grants may have dead peers, which are
+	// detected only after their timeouts. The patience doubles with each restart after which no packets are
+	// acknowledged, at most doublings times.
 	defaultPatience = 50 * time.Millisecond
 	doublings       = 6
 )
@@ -46,7 +46,7 @@ func (s *Scheduler) Deadline() time.Time {
 	return time.Time{}
 }
 
-// Expire ends the waits whose patience is over, and reports whether there were any.
+// Expire restarts the pools whose patience has ended, and reports whether there were any.
 func (s *Scheduler) Expire(now time.Time) (some bool) {
 	s.now = now
 	for due := s.waiting.Due(now); due != nil; due = s.waiting.Due(now) {
@@ -64,7 +64,7 @@ func (s *Scheduler) patience() time.Duration {
 	return defaultPatience
 }
 
-// sharers returns the number of tenants among which the card is divided.
+// sharers returns the number of tenants among which the card's limit is divided, at least 1.
 func (s *Scheduler) sharers() int {
 	if s.Card != nil {
 		return max(1, int(s.Card.Load()))
@@ -72,14 +72,14 @@ func (s *Scheduler) sharers() int {
 	return max(1, s.tenants)
 }
 
-// noteTenants adds to the number of tenants in flight, here and on the card.
+// noteTenants adds more to the number of tenants in flight of the scheduler and of the card.
 func (s *Scheduler) noteTenants(more int) {
 	if s.tenants += more; s.Card != nil {
 		s.Card.Add(int32(more))
 	}
 }
 
-// noteFrames adds to the number of flows in flight with frames of a length.
+// noteFrames adds more to the number of flows in flight with frames of a length.
 func (s *Scheduler) noteFrames(length, more int) {
 	one := &s.frames[bits.Len(uint(length))]
 	one.flows += more
@@ -93,7 +93,7 @@ func (s *Scheduler) noteFrames(length, more int) {
 	}
 }
 
-// unit returns the length of the shortest frames of a flow in flight, or of one that is about to be.
+// unit returns the shortest frame length of the flows in flight and of a flow with the given length.
 func (s *Scheduler) unit(length int) int {
 	if s.shortest > 0 {
 		return min(s.shortest, length)

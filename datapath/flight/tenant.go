@@ -8,17 +8,17 @@ import (
 	"github.com/roced/roced/internal/timers"
 )
 
-// Tenant is a program: its flows share one part of the card. The zero Tenant is ready to use.
+// Tenant is a session (one program): its flows share one part of the card's limit. The zero Tenant is ready to use.
 type Tenant struct {
 	scheduler *Scheduler
-	flows     int         // in flight
-	waits     int         // flows that wait in the pools
+	flows     int         // number of flows in flight
+	waits     int         // number of flows that wait in the pools
 	known     [kinds]pool // for flows whose peers have responded
 	first     [kinds]pool // for the first packets of the other flows
 	patience  timers.Timer[*Tenant]
 }
 
-// grantBudget is the maximum number of grants of one pool at a time.
+// grantBudget is the maximum number of grants that one call of admit makes in a pool.
 const grantBudget = 128
 
 // Flows returns the number of flows in flight.
@@ -49,7 +49,7 @@ func (t *Tenant) pools(do func(p *pool)) {
 	}
 }
 
-// admit gives grants to waiting flows, as far as there is room.
+// admit makes grants to waiting flows, as far as there is room.
 func (t *Tenant) admit() {
 	if t.waits == 0 {
 		return
@@ -60,8 +60,8 @@ func (t *Tenant) admit() {
 	}
 }
 
-// schedule sets the deadline to the end of the first pool's patience. If that moves to a later time, the timer is
-// corrected when it expires.
+// schedule sets the timer to the earliest time at which the patience of a pool ends. If that time moves later, the
+// timer is corrected when it expires.
 func (t *Tenant) schedule() {
 	at := t.due()
 	if s := t.scheduler; !at.IsZero() && (!t.patience.Runs() || at.Before(t.patience.At())) {
@@ -69,7 +69,7 @@ func (t *Tenant) schedule() {
 	}
 }
 
-// due returns when the patience of the first pool ends; zero if no flow waits.
+// due returns the earliest time at which the patience of a pool ends; zero if no flow waits.
 func (t *Tenant) due() (at time.Time) {
 	t.pools(func(p *pool) {
 		if due := p.due(t.scheduler.patience()); at.IsZero() || !due.IsZero() && due.Before(at) {
@@ -89,7 +89,7 @@ func (t *Tenant) expire(now time.Time) {
 	t.schedule()
 }
 
-// fly adds to the number of the tenant's flows in flight.
+// fly adds more to the number of the tenant's flows in flight.
 func (t *Tenant) fly(more int) {
 	was := t.flows
 	if t.flows += more; was == 0 {
