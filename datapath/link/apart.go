@@ -2,28 +2,28 @@
 
 package link
 
-// Relay copies a frame for another link to send; false if that link has no room.
+// Relay copies a frame to another link, which sends it. It returns false if that link has no room.
 type Relay func(frame []byte) (taken bool)
 
-// apart is the state of a link whose queue the interface no longer has: frames are built in the link's own memory, and
-// another link sends them.
+// apart is the state of a link whose queue was removed from the interface. Its frames are built in its own memory, and
+// sent by another link.
 type apart struct {
 	relay Relay
-	out   frames // committed, not relayed yet
-	ends  bool   // no more frames are reserved: the queue exists again
+	out   frames // committed frames that are not relayed yet
+	ends  bool   // no more frames are reserved, as the queue exists again
 }
 
-// SendApart makes a link whose socket was removed send through relay, until Add. It runs under the lease.
+// SendApart makes a link whose socket was removed send through relay until Add. It runs under the lease.
 func (s *sender) SendApart(relay Relay) {
 	s.apart = &apart{relay: relay}
 	s.apart.out.allocate(nil)
 }
 
-// IsApart reports whether the link sends without a socket. Only the caller of SendApart and Add may call it.
+// IsApart reports whether SendApart is in effect. Only the goroutine that calls SendApart and Add may call it.
 func (s *sender) IsApart() bool { return s.apart != nil }
 
-// EndApart reports whether all frames of a link that sends apart were relayed. After the first call no frame can be
-// reserved. It runs under the lease.
+// EndApart stops reserving frames for a link after SendApart, and reports whether all its frames have been relayed. The
+// caller repeats it until it returns true. It runs under the lease.
 func (s *sender) EndApart() (empty bool) {
 	s.apart.ends = true
 	return s.Flush()
@@ -50,7 +50,7 @@ func (s *sender) flushApart() (done bool) {
 	return out.count == 0
 }
 
-// cancelApart takes back the frames that were not relayed.
+// cancelApart counts the frames that were not relayed as taken back, and discards them.
 func (s *sender) cancelApart() {
 	s.takenBack += int(s.apart.out.count)
 	s.apart.out.shrink(s.apart.out.count)

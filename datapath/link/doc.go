@@ -8,9 +8,9 @@
 //	                                            ◄─► udplink.Link   UDP sockets, in a package of its own
 //
 // The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A Port has one lock,
-// for the frames that other ports deliver to it. A frame is borrowed: a received one until the next, or Release, a
-// reserved one until Commit. The losses that a Link counts are reported together with the engine's drops, so that sent
-// = delivered + named drops.
+// for the frames that other ports deliver to it. Frames are borrowed: a received frame is valid until the next call of
+// Next or Release, a reserved frame until Commit. The losses that a Link counts are reported together with the engine's
+// drops, so that the number of sent packets is the sum of delivered packets and named drops.
 //
 // A Port also accepts the long packets of datapath/conn, unless the network is impaired or packets are captured
 // (long.go).

@@ -13,7 +13,7 @@ type frames struct {
 	held    uint        // number of long frames in the ring
 }
 
-// allocate allocates all buffers at once. The kernel provides the pages when they are first written.
+// allocate allocates all buffers in one block. The kernel provides its pages when they are first written.
 func (f *frames) allocate(longs *longFrames) {
 	f.longs = longs
 	memory := new([portFrames][portFrameSize]byte)
@@ -22,7 +22,7 @@ func (f *frames) allocate(longs *longFrames) {
 	}
 }
 
-// end returns the place after the last frame, if the ring is not full.
+// end returns the index after the last frame. The ring must not be full.
 func (f *frames) end() uint { return (f.first + f.count) % portFrames }
 
 // room returns the buffer after the last frame; nil if the ring is full.
@@ -33,20 +33,20 @@ func (f *frames) room() []byte {
 	return f.buffers[f.end()][:]
 }
 
-// grow adds the buffer that room returned to the ring, as a frame of a length.
+// grow adds the buffer that room returned to the ring, as a frame with a length in bytes.
 func (f *frames) grow(length int) {
 	f.lengths[f.end()] = length
 	f.count++
 }
 
-// growLong adds a long frame to the ring, which is not full.
+// growLong adds a long frame to the ring, which must not be full.
 func (f *frames) growLong(frame *longFrame, length int) {
 	f.long[f.end()] = frame
 	f.held++
 	f.grow(length)
 }
 
-// put adds a copy of a frame to the ring, which is not full.
+// put adds a copy of a frame to the ring, which must not be full.
 func (f *frames) put(frame []byte) {
 	if len(frame) <= portFrameSize {
 		f.grow(copy(f.room(), frame))
@@ -67,8 +67,8 @@ func (f *frames) at(i uint) []byte {
 	return f.buffers[place][:f.lengths[place]]
 }
 
-// shrink removes the first n frames. An empty ring starts again at the first buffers, which are likely in the
-// processor's cache.
+// shrink removes the first n frames. An empty ring continues at the first buffer: the first buffers are then used most
+// often, and stay in the processor's cache.
 func (f *frames) shrink(n uint) {
 	for i := uint(0); i < n && f.held > 0; i++ {
 		if long := f.takeLong((f.first + i) % portFrames); long != nil {
@@ -81,7 +81,7 @@ func (f *frames) shrink(n uint) {
 	}
 }
 
-// takeLong removes and returns the long frame at a place; nil if the place has none.
+// takeLong removes and returns the long frame at an index; nil if there is none.
 func (f *frames) takeLong(place uint) *longFrame {
 	long := f.long[place]
 	if long != nil {

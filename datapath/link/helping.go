@@ -4,10 +4,10 @@ package link
 
 import "slices"
 
-// Waking a worker that sleeps takes longer than processing one frame. So a sender whose thread is a worker too may run
-// the receiver's rounds itself, for a few short frames, after its own round. For more frames two workers are faster.
+// Waking a sleeping worker takes longer than processing one frame. A worker that has sent a few short frames may
+// therefore run the receiver's rounds itself, after its own round. For more frames, two workers are faster.
 
-// fewFrames is the maximum number of frames that a sender processes for the receiver.
+// fewFrames is the maximum number of frames that a sender processes on behalf of the receiver.
 const fewFrames = 4
 
 // SetHelp implements Port.
@@ -27,10 +27,10 @@ func (p *port) TakeWakes() (owed []Port) {
 	return owed
 }
 
-// noteArrived updates p.arrived. If the worker sleeps, it wakes the worker, or has sender help, if that is not nil and
-// can. The caller holds mu.
+// noteArrived updates p.arrived after frames have arrived. If the worker sleeps, noteArrived wakes it, or lists the
+// port for help by sender if sender is not nil and can help. The caller holds mu.
 func (p *port) noteArrived(sender *port) {
-	p.arrived.Store(int64(p.in.count)) // then asleep: pairs with SetAsleep, and then Receive
+	p.arrived.Store(int64(p.in.count)) // before asleep is loaded: pairs with SetAsleep followed by Receive
 	switch {
 	case p.in.count == 0 || !p.asleep.Load() || p.closed:
 	case sender != nil && sender.helps(p):
@@ -42,7 +42,7 @@ func (p *port) noteArrived(sender *port) {
 	}
 }
 
-// helps reports whether a sender, in its own round, helps another port. The caller holds mu of that port.
+// helps reports whether p, the sender in its own round, can help the receiver to. The caller holds to.mu.
 func (p *port) helps(to *port) bool {
 	return p.putsOff && p.user != nil && p.user == to.user && to.help != nil && to.in.isLittle()
 }
@@ -50,7 +50,7 @@ func (p *port) helps(to *port) bool {
 // isLittle reports whether processing the frames takes less time than waking a worker for them.
 func (f *frames) isLittle() bool { return f.count <= fewFrames && f.held == 0 }
 
-// Help implements Port. A worker that is awake, or was woken for more frames, finds the frames without help.
+// Help implements Port. If the worker is awake, or was woken for more frames, it needs no help.
 func (p *port) Help() bool {
 	p.mu.Lock()
 	help, needed := p.help, p.asleep.Load() && p.in.isLittle()

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// TestPutOffWakes: a sender helps with a few short frames. For more or long frames, and for receivers without help, it
-// wakes a sleeping worker.
+// TestPutOffWakes: a sender lists a receiver for help after a few short frames. For more frames or long frames, and for
+// receivers that it cannot help, it wakes a sleeping worker.
 func TestPutOffWakes(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	a, b := list[0], list[1]
@@ -102,7 +102,8 @@ func TestHelpTwoHosts(t *testing.T) {
 	}
 }
 
-// TestHelpOfWhoIsAwake: a worker that is awake, or was woken for more frames, runs its rounds itself.
+// TestHelpOfWhoIsAwake: a worker that is awake, or was woken for more frames, runs its rounds itself; Help does
+// nothing.
 func TestHelpOfWhoIsAwake(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	a, b := list[0], list[1]
@@ -112,7 +113,7 @@ func TestHelpOfWhoIsAwake(t *testing.T) {
 	wakes := 0
 	b.SetWake(func() { wakes++ })
 	a.PutOffWakes()
-	for i := range fewFrames + 1 { // to two receivers in turns, so that each frame is noticed separately
+	for i := range fewFrames + 1 { // alternately to two receivers, so that noteArrived is called for each frame
 		send(a, macB, i)
 		send(a, macC, i)
 		a.Flush()

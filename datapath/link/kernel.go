@@ -4,9 +4,10 @@ package link
 
 import "github.com/roced/roced/internal/kernel"
 
-// KernelCutsTrains reports whether this kernel segments trains into packets: Linux 6.2 and later do. A distribution may
-// have added the feature to an older kernel, which only sending a train would show. So the result is for a default; a
-// caller that wants trains anyway tries, and checks TrainsUnable.
+// KernelCutsTrains reports whether this kernel segments trains into packets, which Linux does since 6.2. It checks the
+// release only: a distribution may have added the feature to an older kernel, which cannot be detected without sending
+// a train. The result is therefore suitable as a default. A caller can also enable trains on an older kernel, and check
+// TrainsUnable.
 func KernelCutsTrains() bool { return cutsTrains(kernel.Release()) }
 
 // cutsTrains is KernelCutsTrains for a release such as "6.1.0-56-amd64".

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxLate is the maximum number of frames that wait for one port.
+// maxLate is the maximum number of frames in late for one port.
 const maxLate = 1 << 16
 
-// late holds frames behind a port's ring: not due yet, or due and without room. They are ordered by due time, and then
-// by arrival.
+// late holds frames that are not in the port's ring yet, because they are not due or the ring is full. They are ordered
+// by due time, and then by arrival.
 type late struct {
 	frames []lateFrame
 	timer  *time.Timer // for the first frame; nil until one was delayed
@@ -23,7 +23,7 @@ type lateFrame struct {
 	bytes []byte
 }
 
-// add adds a copy of a frame. It returns false if there are too many.
+// add adds a copy of a frame. It returns false if late is full.
 func (l *late) add(frame []byte, due time.Time) bool {
 	if len(l.frames) == maxLate {
 		return false
@@ -39,7 +39,7 @@ func (l *late) add(frame []byte, due time.Time) bool {
 // isDue reports whether the first frame is due.
 func (l *late) isDue() bool { return len(l.frames) > 0 && !l.frames[0].due.After(time.Now()) }
 
-// take removes the first frame.
+// take removes and returns the first frame.
 func (l *late) take() (frame []byte) {
 	frame = l.frames[0].bytes
 	l.frames[0].bytes = nil
@@ -47,7 +47,7 @@ func (l *late) take() (frame []byte) {
 	return frame
 }
 
-// callWhenDue calls a function when the first frame is due, if there is a frame.
+// callWhenDue arranges that call is called when the first frame is due. It does nothing if late is empty.
 func (l *late) callWhenDue(call func()) {
 	if len(l.frames) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// burst sends a number of frames without a receive in between.
+// burst sends a number of frames that are received only later.
 func burst(t *testing.T, from Port, count int) {
 	t.Helper()
 	for number := range count {
@@ -19,7 +19,7 @@ func burst(t *testing.T, from Port, count int) {
 	}
 }
 
-// await receives until a number of frames have arrived, and any further ones.
+// await receives frames until at least count have arrived.
 func await(t *testing.T, p Port, count int) (numbers []int) {
 	t.Helper()
 	for deadline := time.Now().Add(waittest.Limit); len(numbers) < count; time.Sleep(time.Millisecond) {
@@ -97,7 +97,7 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// A frame that comes due wakes a sleeping worker.
+// A delayed frame wakes a sleeping worker when it is due.
 func TestLateFrameWakes(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -113,7 +113,7 @@ func TestLateFrameWakes(t *testing.T) {
 	}
 }
 
-// Frames that wait for room in a port that goes down are dropped; frames in the port stay.
+// When a port goes down, frames that wait for room in it are dropped; frames already in the port stay.
 func TestLateFramesOfAPortThatIsDown(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)

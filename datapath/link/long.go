@@ -9,19 +9,19 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Long frames hold long packets (datapath/conn), whose payloads have several path MTUs.
+// Long frames hold long packets (datapath/conn), whose payloads are longer than a path MTU.
 const (
-	longPayload   = 32 << 10 // bytes: a message of 64 KiB is two
+	longPayload   = 32 << 10 // maximum payload, in bytes; a message of 64 KiB has two long packets
 	longFrameSize = (wire.MaxHeaders + longPayload + wire.MaxTrailer + 63) &^ 63
-	// maxLong is the maximum number in use in a network, plus one per sending port: 8 MiB. A sender that gets none
-	// sends short packets.
+	// maxLong is the maximum number of long frames in use in a network, 8 MiB, apart from one per sending port. At the
+	// limit, senders send short packets.
 	maxLong = 256
 )
 
 type longFrame [longFrameSize]byte
 
-// longFrames are the long frames of a network. The last one returned is reused first, since it is likely in the
-// processor's cache.
+// longFrames holds the long frames of a network. The frame that was returned last is reused first, since it is likely
+// to be in the processor's cache.
 type longFrames struct {
 	inUse atomic.Int64
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ func (p *port) ReserveLong() []byte {
 	return p.long[:]
 }
 
-// leaveLong returns a long frame that was reserved and not committed.
+// leaveLong frees a long frame that was reserved and not committed.
 func (p *port) leaveLong() {
 	if p.long != nil {
 		p.network.long.giveBack(p.long)

@@ -25,7 +25,7 @@ func sendLong(p Port, to wire.MAC, fill byte) []byte {
 	return bytes.Clone(frame)
 }
 
-// Long frames arrive complete and in order among short ones, also delayed. Then all are free again.
+// Long frames, also delayed ones, arrive complete and in order among short ones. Afterwards all are free again.
 func TestLongFrames(t *testing.T) {
 	for name, macs := range map[string][]wire.MAC{"two ports": {macA, macB}, "three": {macA, macB, macC}} {
 		dest, n := macB, NewNetwork(0)
@@ -57,7 +57,8 @@ func TestLongFrames(t *testing.T) {
 	}
 }
 
-// The number of long frames is limited; at the limit there are none until some were received, or their port is closed.
+// The number of long frames is limited. At the limit no more can be reserved until some are received, or their port is
+// closed.
 func TestLongFramesHaveABound(t *testing.T) {
 	n := NewNetwork(0)
 	macD := wire.MAC{2, 0xD}
@@ -108,7 +109,7 @@ func TestLongFrameForNobody(t *testing.T) {
 	}
 }
 
-// During a capture, or on an impaired network, packets are as long as elsewhere.
+// During a capture, or on an impaired network, there are no long packets.
 func TestShortOnly(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)

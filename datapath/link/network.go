@@ -12,18 +12,18 @@ import (
 )
 
 // Network is an in-memory switch. It delivers a frame to the port with the frame's destination MAC, or to all other
-// ports if the MAC is a group's or no port has it. Frames stay in order. Without Impair no frame is lost: when a
+// ports if it is a multicast MAC or no port has it. Frames stay in order. Without Impair no frame is lost: when a
 // receiver is full, its senders have no free frames and wait. With Impair, frames wait at the receiver instead. Frames
 // for a port that is down are dropped.
 type Network struct {
 	seed       uint64
 	impairment atomic.Pointer[Impairment] // nil: none
-	shortOnly  atomic.Int64               // ports that want no long packets
+	shortOnly  atomic.Int64               // number of ports with SetWatched(true)
 	long       longFrames
 
 	mu      sync.RWMutex
 	ports   []*port
-	made    uint64        // ports created so far
+	made    uint64        // number of ports created so far
 	changes atomic.Uint64 // number of changes of ports
 
 	lost, duplicated, corrupted, reordered, overflowed, marked atomic.Uint64
@@ -35,21 +35,21 @@ type Impairment struct {
 	Loss        float64       // probability, 0 to 1
 	Duplication float64       // probability, 0 to 1
 	Corruption  float64       // probability that one bit of a frame is inverted, 0 to 1
-	Reordering  float64       // probability that the next frame of the path overtakes a frame, 0 to 1; without a next frame it is delayed by 1 ms
-	Delay       time.Duration // of each frame
-	Rate        uint64        // bits per second that leave a port; 0: unlimited
+	Reordering  float64       // probability that a frame is delayed until the next one, at most 1 ms, 0 to 1
+	Delay       time.Duration // delay of each frame
+	Rate        uint64        // rate at which a port sends, in bits per second; 0: unlimited
 	Jitter      time.Duration // maximum additional random delay, exclusive: frames overtake each other
-	Mark        time.Duration // minimum wait, with Rate, after which ECN-capable frames are marked; 0: none
+	Mark        time.Duration // ECN-capable frames that wait longer because of Rate are marked; 0: none
 }
 
 // NetworkCounters counts frames since the network was created.
 type NetworkCounters struct {
-	Lost       uint64 // by Impairment.Loss
+	Lost       uint64 // because of Impairment.Loss
 	Duplicated uint64
 	Corrupted  uint64
 	Reordered  uint64
-	Overflowed uint64 // lost because 65,536 frames already waited for the receiver, see Impair
-	Marked     uint64 // by Impairment.Mark
+	Overflowed uint64 // lost because 65,536 frames were already waiting for the receiver; see Impair
+	Marked     uint64 // because of Impairment.Mark
 }
 
 // NewNetwork returns a network without ports. The effect of Impair on a frame depends on the seed, on the numbers of
@@ -57,8 +57,8 @@ type NetworkCounters struct {
 func NewNetwork(seed uint64) *Network { return &Network{seed: seed} }
 
 // Impair applies an impairment to frames sent from now on; the zero Impairment ends it. Impaired frames do not block
-// their sender: up to 65,536 wait for each port, until they are due and the port has room. Further ones are lost, and
-// counted as Overflowed. Impair may be called at any time.
+// their sender: up to 65,536 frames wait for each port until they are due and the port has room. Further frames are
+// lost and counted as Overflowed. Impair may be called at any time.
 func (n *Network) Impair(i Impairment) {
 	if i == (Impairment{}) {
 		n.impairment.Store(nil)
@@ -72,11 +72,12 @@ func (n *Network) Counters() NetworkCounters {
 	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.reordered.Load(), n.overflowed.Load(), n.marked.Load()}
 }
 
-// Port adds a port with a MAC. Closing the port removes it.
+// Port adds a port with a MAC and returns it. Closing the port removes it.
 func (n *Network) Port(mac wire.MAC) Port { return n.Ports(mac, 1)[0] }
 
-// Ports adds a port with a MAC and a number of queues, each a Port. A frame for the MAC is delivered to the queue with
-// the number of its queue pair, modulo the number of queues. Closing one queue removes all.
+// Ports adds a port with a MAC and a number of queues, and returns the queues; each is a Port. A frame for the MAC is
+// delivered to the queue whose index is the frame's destination QPN modulo the number of queues. Closing one queue
+// removes all.
 func (n *Network) Ports(mac wire.MAC, queues int) []Port {
 	var made []*port
 	for range queues {

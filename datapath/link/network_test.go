@@ -45,7 +45,7 @@ func send(p Port, to wire.MAC, number int) bool {
 	return true
 }
 
-// receive receives all frames that have arrived, by number.
+// receive receives all frames that have arrived, and returns their numbers.
 func receive(p Port) (numbers []int) {
 	for n := p.Receive(); n > 0; n = p.Receive() {
 		for range n {
@@ -56,7 +56,7 @@ func receive(p Port) (numbers []int) {
 	return numbers
 }
 
-// Frames arrive in order and none is lost, however far the sender is ahead: it finds no room.
+// Frames arrive in order and none is lost: a sender that is faster than the receiver finds no free frames and waits.
 func TestInOrderWithoutLoss(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	a, b := list[0], list[1]
@@ -81,8 +81,8 @@ func TestInOrderWithoutLoss(t *testing.T) {
 	}
 }
 
-// A frame arrives at the port that has its MAC; one for a group's MAC, or for an unknown MAC, at all other ports; none
-// at its sender.
+// A frame arrives at the port with its destination MAC, or, if that is a multicast or unknown MAC, at all ports except
+// the sender's.
 func TestWhereFramesArrive(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	for i, row := range []struct {
@@ -106,7 +106,7 @@ func TestWhereFramesArrive(t *testing.T) {
 	}
 }
 
-// A member of a group without room blocks the group, and no port receives a frame twice.
+// A receiver without room delays a multicast frame for all receivers, and no port receives a frame twice.
 func TestGroupWaitsForRoom(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB, macC)
 	for i := range portFrames {
@@ -159,7 +159,7 @@ func TestPortsThatAreDown(t *testing.T) {
 	}
 }
 
-// outcome returns the frames that arrive of a thousand through an impaired network.
+// outcome sends a thousand frames through an impaired network, and returns the numbers of those that arrive.
 func outcome(t *testing.T, seed uint64, i Impairment) ([]int, NetworkCounters) {
 	t.Helper()
 	n := NewNetwork(seed)
@@ -174,7 +174,8 @@ func outcome(t *testing.T, seed uint64, i Impairment) ([]int, NetworkCounters) {
 	return got, n.Counters()
 }
 
-// The same seed loses and duplicates the same frames, another one different frames; each lost frame is counted.
+// With the same seed the same frames are lost and duplicated, with another seed other frames. Each lost frame is
+// counted.
 func TestImpairedBySeed(t *testing.T) {
 	i := Impairment{Loss: 0.2, Duplication: 0.1}
 	first, counted := outcome(t, 1, i)
@@ -301,8 +302,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// Delayed frames arrive later, also at a sleeping port, and with jitter in another order; frames that do not fit into
-// the port then wait.
+// Delayed frames arrive later, also at a port whose worker sleeps, and with jitter in another order. Due frames that do
+// not fit into the port wait.
 func TestDelay(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB)
@@ -344,7 +345,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// Frames keep their bytes: buffers change owners, and a previous owner does not write to them.
+// Delivered frames are not overwritten: sender and receiver swap buffers, and the previous owner does not write to a
+// buffer any more.
 func TestBuffersChangeHands(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	for round := range 3 * portFrames {
@@ -364,7 +366,7 @@ func TestBuffersChangeHands(t *testing.T) {
 	}
 }
 
-// Many senders, and ports that are added and removed: no crash, and no losses between the ports that stay.
+// While many ports send, and ports are added and removed, the ports that stay lose no frames.
 func TestPortsComeAndGo(t *testing.T) {
 	n := NewNetwork(0)
 	list := ports(t, n, macA, macB, macC)
@@ -413,7 +415,7 @@ func TestPortsComeAndGo(t *testing.T) {
 	group.Wait()
 }
 
-// TestBehind: the frames behind the next one are those that follow it.
+// TestBehind: Behind returns the frames that Next returns later.
 func TestBehind(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
 	const frames = 5

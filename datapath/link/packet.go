@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames in one call, which the
-// kernel segments into packets again. It receives nothing.
+// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface. A train consists of several frames that
+// are passed to the kernel in one call, as one long UDP packet, which the kernel or the NIC segments again (UDP GSO).
+// The socket receives nothing.
 //
-// The kernel gets one long packet, with a header (struct virtio_net_hdr) that specifies the segmentation:
+// The long packet is preceded by a header (struct virtio_net_hdr) that specifies the segmentation:
 //
 //	0        1         2       4            6              8          10
 //	┌────────┬─────────┬───────┬────────────┬──────────────┬──────────┬───────────────────┬──────────┬─────┐
@@ -22,8 +23,8 @@ import (
 //	│        │         │       │            │ starts: UDP  │ in it    │                   │ packet   │     │
 //	└────────┴─────────┴───────┴────────────┴──────────────┴──────────┴───────────────────┴──────────┴─────┘
 //
-// Each packet that the kernel makes has the train's headers, except for the lengths, the
-// checksums, and an IPv4 identification that counts up.
+// Each resulting packet has the train's headers, except for the lengths, the checksums, and the IPv4 identification,
+// which is incremented with each packet.
 type Packets struct {
 	fd      int
 	message gather
@@ -38,12 +39,12 @@ const (
 	vnetNeedsChecksum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
 	vnetUDPSegments   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2
 
-	// sendBuffer is the room for packets in the interface's queueing discipline, in bytes of kernel memory.
+	// sendBuffer is the requested size of the send buffer, in bytes of kernel memory. It limits the packets in the
+	// interface's queueing discipline.
 	sendBuffer = 8 << 20
 )
 
-// OpenPackets opens a socket on an interface of the calling thread's namespace. It needs
-// CAP_NET_RAW.
+// OpenPackets opens a socket on an interface in the network namespace of the calling thread. It requires CAP_NET_RAW.
 func OpenPackets(ifindex int) (*Packets, error) {
 	// Without a protocol the socket receives nothing.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
@@ -74,7 +75,7 @@ func (p *Packets) empty() bool {
 	return err == nil && waiting == 0
 }
 
-// running reports whether an interface is up and has a carrier; true if the flags cannot be read.
+// running reports whether an interface is up and has a carrier. It returns true if the flags cannot be read.
 func (p *Packets) running(name string) bool {
 	if p.flags == nil || p.flags.Name() != name {
 		var err error
@@ -86,7 +87,7 @@ func (p *Packets) running(name string) bool {
 	return err != nil || p.flags.Uint16()&unix.IFF_RUNNING != 0
 }
 
-// sendTrain sends frames as one train. Each follows the one before it (see follows).
+// sendTrain sends frames as one train. Each frame must follow the previous one (see headers.follows).
 func (p *Packets) sendTrain(frames []committed) unix.Errno {
 	first := frames[0].frame
 	at := headersOf(first)
@@ -105,7 +106,7 @@ func (p *Packets) sendTrain(frames []committed) unix.Errno {
 	return p.message.send(p.fd)
 }
 
-// describe writes the header for the kernel. Its numbers have the host's byte order.
+// describe writes the virtio_net_hdr. Its numbers are in host byte order.
 func (p *Packets) describe(at headers, segment int) {
 	p.header[0], p.header[1] = vnetNeedsChecksum, vnetUDPSegments
 	host := binary.NativeEndian

@@ -10,15 +10,15 @@ import (
 )
 
 // path is the state of an impaired network for the frames from one port to another. The effects on a frame depend only
-// on the network's seed, the two ports' numbers and the frame's number on the path.
+// on the network's seed, the numbers of the two ports, and the number of the frame on the path.
 type path struct {
 	key    uint64
-	number uint64 // frames so far; used by the sender's engine only
+	number uint64 // number of frames so far; used by the sender's engine only
 	source rand.PCG
 	random *rand.Rand
 
 	mu   sync.Mutex
-	held []byte // a frame that the next one overtakes; nil: none
+	held []byte // a frame that the next one will overtake; nil: none
 }
 
 // maxHold is the time that a held frame waits for the frame that overtakes it.
@@ -38,15 +38,15 @@ func (p *port) pathTo(to *port) *path {
 	return found
 }
 
-// draws are the random decisions about one frame.
+// draws holds the random decisions about one frame.
 type draws struct {
 	lost, duplicated, corrupted, reordered bool
 	at                                     uint64 // position of the inverted bit
 	jitter                                 [2]time.Duration
 }
 
-// next draws the decisions about the next frame. It always draws the same number of values, so that a frame that is
-// lost with a seed is also lost with an additional impairment.
+// next draws the decisions about the next frame. It always draws the same number of values, so that each kind of
+// impairment affects the same frames whatever the other kinds are.
 func (w *path) next(i *Impairment) (d draws) {
 	w.number++
 	w.source.Seed(w.key, w.number)
@@ -61,7 +61,8 @@ func (w *path) next(i *Impairment) (d draws) {
 	return d
 }
 
-// hold holds a copy of a frame back, unless one is already held.
+// hold keeps a copy of a frame until the next frame has overtaken it, or calls release after maxHold. It returns false
+// if a frame is already held.
 func (w *path) hold(frame []byte, release func(frame []byte)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +79,7 @@ func (w *path) hold(frame []byte, release func(frame []byte)) bool {
 	return true
 }
 
-// take removes a held frame, if it is still held.
+// take removes a held frame, and reports whether it was still held.
 func (w *path) take(frame []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

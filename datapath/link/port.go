@@ -18,31 +18,33 @@ const (
 // Port is a port of a Network.
 type Port interface {
 	Link
-	// SetUp sets whether the port's link is up, which is the initial state. While it is down, frames to and from the
-	// port are dropped, including those that wait for room in it, or were delayed and come due. It may be called at any
+	// SetUp sets whether the port's link is up; initially it is. While it is down, frames to and from the port are
+	// dropped, including frames that wait for room in it, and delayed frames that become due. It may be called at any
 	// time.
 	SetUp(up bool)
 
-	// Longest returns the maximum payload of a long packet now, in bytes; 0: no long packets.
+	// Longest returns the current maximum payload of a long packet, in bytes; 0: no long packets.
 	Longest() int
 	// ReserveLong is Reserve for a long packet.
 	ReserveLong() []byte
-	// SetHelp sets help, by which ports of the same user run rounds of this port's engine while its worker sleeps; help
-	// reports whether the worker may stay asleep. It is called without a lock. Other users' ports do not call it: their
-	// threads would access memory of this user's programs, which may be slow. A nil user matches no other port.
+	// SetHelp sets the function help, with which ports of the same user run rounds of this port's engine while its
+	// worker sleeps. help reports whether the worker may stay asleep. It is called without a lock. Ports of other users
+	// do not call it, because their threads would access memory of this user's programs, which may be slow. A nil user
+	// matches no other port.
 	SetHelp(user any, help func() (done bool))
-	// SetWake sets the function that wakes the worker, or the leader. It is called under a lock of the port, each time
-	// that frames arrive while SetAsleep(true) is in effect. It must not block.
+	// SetWake sets the function that wakes the worker or the leader. It is called under the port's lock, each time that
+	// frames arrive while SetAsleep(true) is in effect. It must not block.
 	SetWake(wake func())
-	// PutOffWakes delays the waking of sleeping workers for a few frames that are sent from now on. TakeWakes ends that
-	// and returns their ports, valid until the next call: each must be helped as soon as the lease is free.
+	// PutOffWakes makes the port list the sleeping receivers of frames that are sent from now on, instead of waking
+	// them, if the frames are few. TakeWakes ends this and returns the listed ports, valid until the next call of
+	// TakeWakes. The caller must call Help or Call for each of them after it has released the lease.
 	PutOffWakes()
 	TakeWakes() []Port
 	// Help runs rounds of the port's engine, unless its worker is awake. If the worker is needed, Help wakes it and
-	// returns false. Call only wakes it.
+	// returns false. Call only wakes the worker.
 	Help() bool
 	Call()
-	// SetWatched sets whether the port's packets are captured. If so, the network has no long packets.
+	// SetWatched sets whether the port's packets are captured. While they are, the network carries no new long packets.
 	SetWatched(watched bool)
 }
 
@@ -51,30 +53,30 @@ type Port interface {
 type port struct {
 	network *Network
 	mac     wire.MAC
-	number  uint64           // of the network's ports
-	queues  []*port          // the ports of its MAC, by queue, including this one
-	paths   map[uint64]*path // of impaired frames, by the receiver's number; used by the sender's engine only
-	free    time.Time        // time at which the last frame has left, with Impairment.Rate
+	number  uint64           // number of the port in the network
+	queues  []*port          // all queues of the port, including this one
+	paths   map[uint64]*path // paths of impaired frames, by the receiver's number; used by the sender's engine only
+	free    time.Time        // with Impairment.Rate: time at which the last frame has been sent
 	asleep  atomic.Bool
 	down    atomic.Bool
 
-	out         frames     // committed, not delivered yet
-	long        *longFrame // to build a packet in; nil: none is reserved
+	out         frames     // committed frames that are not delivered yet
+	long        *longFrame // reserved long frame; nil: none
 	commitsLong bool       // the reserved frame is long
 	watched     bool       // see SetWatched
 	routes      routes
 	putsOff     bool   // see PutOffWakes
 	owed        []Port // ports to help or to wake after the round
 
-	burst [maxBurst][]byte // of the last Receive
-	next  uint             // of burst
+	burst [maxBurst][]byte // frames of the last Receive
+	next  uint             // index in burst of the next frame
 
 	arrived atomic.Int64 // in.count, readable without the lock
 	mu      sync.Mutex   // guards the fields below
 	in      frames
 	late    late
 	help    func() (done bool) // see SetHelp; nil: the worker must be woken
-	user    any                // see SetHelp; also read under the lease
+	user    any                // see SetHelp; also read under the lease, without mu
 	wake    func()             // see SetWake
 	closed  bool
 	lent    uint // number of frames of in that the last Receive returned
@@ -106,7 +108,7 @@ func (p *port) SetUp(up bool) {
 
 // Receive implements Link.
 func (p *port) Receive() int {
-	if p.arrived.Load() == 0 { // pairs with noteArrived; before a sleep, SetAsleep precedes it
+	if p.arrived.Load() == 0 { // pairs with noteArrived; a worker calls SetAsleep(true) first
 		return 0
 	}
 	p.mu.Lock()
@@ -171,7 +173,7 @@ func (p *port) Flush() bool {
 		impairment := p.network.impairment.Load()
 		to := p.routes.find(p)
 		switch {
-		case p.down.Load(), to == nil && p.out.isLong(): // a connection whose peer no longer exists
+		case p.down.Load(), to == nil && p.out.isLong(): // a long frame without a receiver: the peer no longer exists
 			p.out.shrink(1)
 		case to == nil || impairment != nil:
 			if !p.flood(to, impairment) {
@@ -184,8 +186,8 @@ func (p *port) Flush() bool {
 	return true
 }
 
-// flood delivers a copy of the first frame to one port, or to all others if one is nil. Without an impairment it
-// delivers none and returns false if one of them is full.
+// flood delivers a copy of the first frame to the port one, or to all other ports if one is nil. If there is no
+// impairment and a receiver is full, it delivers no copies and returns false.
 func (p *port) flood(one *port, impairment *Impairment) bool {
 	frame, to := p.out.at(0), p.routes.peers
 	if one != nil {
@@ -208,7 +210,8 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 	return true
 }
 
-// queueing returns the time at which a frame has left the port at a rate in bits per second, after the earlier frames.
+// queueing returns the time at which a frame has been sent at a rate in bits per second, after the earlier frames; 0 is
+// an unlimited rate.
 func (p *port) queueing(now time.Time, rate uint64, length int) time.Time {
 	if rate == 0 {
 		return now
@@ -230,8 +233,8 @@ func (p *port) hasRoom() bool {
 	return p.in.count < portFrames || !p.takes()
 }
 
-// put copies a frame into the port, where it arrives when it is due and there is room. It returns false if too many
-// frames wait for that.
+// put copies a frame into the port. The frame arrives when it is due and there is room. put returns false if too many
+// frames are waiting already.
 func (p *port) put(frame []byte, due time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,8 +255,8 @@ func (p *port) put(frame []byte, due time.Time) bool {
 	return true
 }
 
-// catchUp moves due frames to the ring, as far as there is room. Afterwards either the ring is full, and Release
-// continues, or the first late frame is not due yet, and the timer is set for it. The caller holds mu.
+// catchUp moves due frames to the ring, as far as there is room. If the ring is full, Release calls it again; otherwise
+// it sets the timer for the next frame. The caller holds mu.
 func (p *port) catchUp() {
 	if len(p.late.frames) == 0 {
 		return
@@ -279,7 +282,8 @@ func (p *port) comeDue() {
 	p.catchUp()
 }
 
-// takeFrom moves the sender's first frames to this port, as long as they are for it and it has room.
+// takeFrom moves the sender's first frames to this port, as long as they are for this port and it has room, and returns
+// their number.
 func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -312,7 +316,7 @@ func (p *port) Refused() int { return 0 }
 // Descriptors implements Link: see SetWake.
 func (p *port) Descriptors() []int { return nil }
 
-// SetAsleep implements Link. It pairs with noteArrived: asleep is stored, then arrived is loaded (Receive).
+// SetAsleep implements Link. It pairs with noteArrived: asleep is stored before arrived is loaded by Receive.
 func (p *port) SetAsleep(asleep bool) { p.asleep.Store(asleep) }
 
 // Close implements Link.

@@ -6,14 +6,14 @@ import "github.com/roced/roced/datapath/wire"
 
 // routes caches the other ports of the network until they change.
 type routes struct {
-	changes uint64
-	peers   []*port
+	changes uint64   // Network.changes when peers was read
+	peers   []*port  // the other ports
 	mac     wire.MAC // destination of the last frame for a single port
 	to      *port    // that port
 }
 
-// find returns the port that the first frame is for: that of its queue, if the destination has several. It returns nil
-// if the frame must be flooded: its destination is a group's MAC, or one that no port has.
+// find returns the port, or the queue of the port, that receives the first frame. It returns nil if the frame must be
+// flooded, because its destination is a multicast MAC or a MAC that no port has.
 func (r *routes) find(p *port) *port {
 	if to := r.findHost(p); to != nil {
 		return to.queueOf(p.out.at(0))
@@ -42,8 +42,8 @@ func (r *routes) findHost(p *port) *port {
 	return nil
 }
 
-// queueOf returns the port of a frame's queue. As a NIC that steers by queue pair, it uses the queue pair's number: all
-// packets for one queue pair use one queue.
+// queueOf returns the queue that receives a frame. Like a NIC that steers by queue pair, it selects the queue by the
+// destination QPN, so that all packets for one queue pair use one queue.
 func (p *port) queueOf(frame []byte) *port {
 	if len(p.queues) == 1 {
 		return p

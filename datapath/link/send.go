@@ -16,36 +16,36 @@ import (
 //	frames in order ──► a run of minTrain or more ──► Packets: one call, segmented by the kernel or the NIC
 //	                └─► all others ─────────────────► AF_XDP socket: one frame per packet
 //
-// The two paths use different queues of the kernel. So that no packet overtakes an earlier one, frames change to the
-// other path only while the current one is empty. Over a veth pair both are empty after each call.
+// The two paths use different queues of the kernel. To keep packets in order, frames change to the other path only
+// while the current one is empty. On a veth pair both paths are empty after each call.
 type sender struct {
 	socket  *xsk.Socket // nil between Remove and Add
-	packets *Packets    // nil: all frames leave through the AF_XDP socket
+	packets *Packets    // nil: all frames are sent through the AF_XDP socket
 	trains  Trains
 
 	reserved xsk.Reserved
 	holding  bool // reserved has not been committed
-	draining bool // no frame is reserved in the socket, which is about to be replaced, or absent
+	draining bool // the socket is absent or about to be replaced: no frames are reserved in it
 
-	apart *apart // sends without a socket; nil: not in use
+	apart *apart // state of sending without a socket; nil: not in use
 
-	waiting   waiting     // frames to send, if both paths are available
-	inPackets bool        // the last frames left through packets
+	waiting   waiting     // committed frames, if packets is not nil
+	inPackets bool        // the last frames were sent through packets
 	down      bool        // packets has reported that the interface is down
-	handed    Sent        // sent through packets since the last check of the carrier
-	proved    time.Time   // when the AF_XDP socket last proved a carrier
+	handed    Sent        // packets sent through packets since the last check of the carrier
+	proved    time.Time   // time at which the AF_XDP socket last showed that there is a carrier
 	unable    atomic.Bool // the kernel does not segment trains
-	unkicked  int         // frames submitted since the last kick
-	refused   int
-	takenBack int
+	unkicked  int         // number of frames submitted since the last kick
+	refused   int         // see Link.Refused
+	takenBack int         // see Link.TakenBack
 	sent      struct{ frames, trains, inTrains atomic.Uint64 }
 }
 
-// Trains controls whether frames leave in trains.
+// Trains controls whether frames are sent in trains.
 type Trains struct {
 	Use bool
-	// Queued: the interface has a queueing discipline. It drops a train as a whole, if it does not segment it, and the
-	// interface does not count that.
+	// Queued is true if the interface has a queueing discipline. That may drop a train as a whole, without segmenting
+	// it, and the interface does not count such drops.
 	Queued bool
 	// Name is the name of the interface, to check its carrier.
 	Name string
@@ -67,8 +67,8 @@ func (s *sender) Reserve() []byte {
 	return s.reserved.Bytes()
 }
 
-// Commit implements Link. Without trains it flushes when the number of frames reaches that of one kick. In copy mode
-// this takes no more kicks than a later flush, and the few frames in use stay in the processor's cache.
+// Commit implements Link. Without trains it flushes when the number of submitted frames reaches that of one kick. In
+// copy mode this takes no more kicks than a later flush would, and the few frames in use stay in the processor's cache.
 func (s *sender) Commit(length int) {
 	if s.draining {
 		s.apart.out.grow(length)
@@ -94,16 +94,16 @@ func (s *sender) Flush() bool {
 	return s.flushSocket() && s.waiting.empty()
 }
 
-// send sends a run of frames, and returns the number sent. done is false if the others have to wait.
+// send sends a run of frames, and returns the number of frames sent. done is false if the others must wait.
 func (s *sender) send(run []committed) (sent int, done bool) {
 	if s.trains.Use && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
 		if time.Since(s.proved) > proofTime && len(run) > minTrain {
-			run = run[:len(run)-1] // the last frame leaves through the AF_XDP socket, as a proof
+			run = run[:len(run)-1] // the last frame is sent through the AF_XDP socket; see proofTime
 		}
 		switch errno := s.packets.sendTrain(run); {
 		case cannotCut(errno):
 			s.unable.Store(true)
-		case errno == unix.ENOMEM: // the memory may suffice for single frames
+		case errno == unix.ENOMEM: // the memory may be sufficient for single frames
 		case !s.finish(run, errno):
 			return 0, false
 		default:
@@ -129,18 +129,20 @@ func cannotCut(errno unix.Errno) bool {
 	return errno == unix.EINVAL || errno == unix.EMSGSIZE || errno == unix.EOPNOTSUPP
 }
 
-// leaveSocket reports whether frames may leave through packets: no earlier frame is in flight in the AF_XDP socket.
+// leaveSocket reports whether frames may be sent through packets, because no earlier frame is in flight in the AF_XDP
+// socket.
 func (s *sender) leaveSocket() bool {
 	return s.inPackets || s.flushSocket() && s.socket.InFlight() == 0
 }
 
-// leavePackets reports whether frames may leave through the AF_XDP socket.
+// leavePackets reports whether frames may be sent through the AF_XDP socket, because no earlier frame is in flight in
+// packets.
 func (s *sender) leavePackets() bool {
 	s.inPackets = s.inPackets && !s.packets.empty()
 	return !s.inPackets
 }
 
-// submit passes a frame to the AF_XDP socket.
+// submit passes a frame to the AF_XDP socket, and flushes the socket when the frames of one kick are complete.
 func (s *sender) submit(frame xsk.Reserved, length int) {
 	s.socket.Submit(frame, length)
 	s.sent.frames.Add(1)
@@ -149,7 +151,8 @@ func (s *sender) submit(frame xsk.Reserved, length int) {
 	}
 }
 
-// flushSocket reports whether the kernel has accepted all submitted frames.
+// flushSocket flushes the AF_XDP socket, and reports whether the kernel has accepted all submitted frames. It also
+// returns true if the interface no longer exists.
 func (s *sender) flushSocket() bool {
 	if s.socket == nil {
 		return s.apart == nil || s.flushApart()
@@ -164,11 +167,11 @@ func (s *sender) flushSocket() bool {
 	return done || errors.Is(s.socket.Err(), xsk.ErrGone)
 }
 
-// SetTrains sets whether frames leave in trains from now on. A link without Packets sends no trains. It runs under the
-// lease.
+// SetTrains sets whether frames are sent in trains from now on. A link without Packets never sends trains. It runs
+// under the lease.
 func (s *sender) SetTrains(trains Trains) { s.trains = trains }
 
-// TrainsUnable reports whether the kernel has refused a train. All frames are then sent one by one. Any goroutine may
+// TrainsUnable reports whether the kernel has refused a train. All frames are then sent separately. Any goroutine may
 // call it.
 func (s *sender) TrainsUnable() bool { return s.unable.Load() }
 

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sent counts packets by the path that they used.
+// Sent counts sent packets by the way in which they were sent.
 type Sent struct {
-	Frames   uint64 // sent by the AF_XDP socket, or one by one after a train
-	Trains   uint64
+	Frames   uint64 // packets sent separately
+	Trains   uint64 // trains
 	InTrains uint64 // packets in these trains
 }
 
@@ -27,8 +27,7 @@ func (s *sender) Sent() Sent {
 	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
 }
 
-// finish handles the result of sending frames through packets: the kernel accepted or dropped them, or they have to
-// wait.
+// finish handles the result of sending frames through packets. It returns false if the frames must wait.
 func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
 	s.down = errno == unix.ENETDOWN
 	switch errno {
@@ -51,15 +50,16 @@ func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
 	return true
 }
 
-// cancel frees the memory of frames that do not use the AF_XDP socket.
+// cancel frees the memory of frames that are not sent through the AF_XDP socket.
 func (s *sender) cancel(run []committed) {
 	for i := range run {
 		s.socket.Cancel(run[i].reserved)
 	}
 }
 
-// noteDropped records that the kernel dropped a train, or a packet. A queueing discipline drops a train as a whole. An
-// interface without one receives the packets one by one: it has dropped the last, perhaps others too, and counts each.
+// noteDropped records that the kernel has dropped a train or a packet (ENOBUFS). A queueing discipline drops a train as
+// a whole. Without one, the interface receives the segmented packets. It has then dropped the last one, which is
+// counted here, and possibly others, which the interface counts.
 func (s *sender) noteDropped(packets int) {
 	s.proved = time.Time{}
 	if s.refused++; s.trains.Queued {
@@ -67,13 +67,13 @@ func (s *sender) noteDropped(packets int) {
 	}
 }
 
-// proofTime is the interval at which a packet of a train leaves through the AF_XDP socket. An interface without a
-// carrier drops packets of trains silently, apart from its counter, and the kernel reports the loss of a carrier up to
-// a second later. The AF_XDP socket reports it at once, and then the card queries the kernel.
+// proofTime is the interval at which one packet of a train is sent through the AF_XDP socket instead. If the interface
+// has no carrier, it drops the packets of trains without an error, and the kernel reports the loss of the carrier up to
+// one second later. The AF_XDP socket reports an error immediately, and the card then queries the kernel.
 const proofTime = time.Millisecond
 
-// checkCarrier checks whether the interface has lost its carrier. The kernel may then drop trains without an error, and
-// count each as one packet.
+// checkCarrier counts the packets that were sent through packets since the last check: as refused if the interface has
+// no carrier, as the kernel then drops trains without an error and counts each as one packet; otherwise as sent.
 func (s *sender) checkCarrier() {
 	handed := s.handed
 	if s.handed = (Sent{}); handed == (Sent{}) {

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// Add adds a socket, which the link then owns. Without a socket of the lowest queue no frame can be reserved, unless
-// the link sends apart. It runs under the lease.
+// Add adds a socket, which the link then owns. Frames can be reserved only while the link has a socket of its lowest
+// queue, or after SendApart. It runs under the lease.
 func (l *XDP) Add(s *xsk.Socket) {
 	l.sockets = append(l.sockets, s)
 	if s.Attached().Queue != l.queue {
@@ -23,17 +23,17 @@ func (l *XDP) Add(s *xsk.Socket) {
 }
 
 // Drain reports whether a socket is empty, so that Remove loses no frames: all received frames have been processed, and
-// all committed ones have left, unless the interface is down. After the first call the socket accepts no frames to
-// send. The caller has stopped reception before: the XDP program must not redirect frames to it any more. It runs under
-// the lease.
+// all committed frames have been sent, unless the interface is down. From the first call on, the socket accepts no
+// frames to send. Before that, the caller must have made the XDP program stop redirecting frames to the socket. It runs
+// under the lease.
 func (l *XDP) Drain(s *xsk.Socket) (empty bool) {
 	sent := s != l.socket || l.drain()
 	return sent && l.borrowed != s && s.Waiting() == 0
 }
 
-// Remove removes a socket, which the caller then closes. Its remaining frames are lost, and counted: received ones in
-// the statistics, those to send as taken back or refused. It runs under the lease. Frames of the socket must not be
-// borrowed.
+// Remove removes a socket, which the caller must then close. Its remaining frames are lost and counted: received frames
+// in the statistics, frames to send as taken back or refused. No frame of the socket may be borrowed. It runs under the
+// lease.
 func (l *XDP) Remove(s *xsk.Socket) {
 	if statistics, err := s.Stats(); err == nil {
 		l.past.Add(statistics)
@@ -47,7 +47,7 @@ func (l *XDP) Remove(s *xsk.Socket) {
 	}
 }
 
-// drain is Drain for sent frames.
+// drain is Drain for the frames to send.
 func (s *sender) drain() (empty bool) {
 	s.draining = true
 	if s.holding {

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// socket opens another socket on the queue of the link, or waits until the queue is free.
+// socket opens another socket on the queue of the link. It waits until the queue is free.
 func (l *wireLab) socket(config xsk.Config) *xsk.Socket {
 	l.Helper()
 	index, err := l.A.Index("eth0")
@@ -53,8 +53,8 @@ func (l *wireLab) replace(config xsk.Config) {
 	l.link.Add(next)
 }
 
-// Frames committed before the socket is replaced have left, later ones leave through the new one, in order; a frame
-// that was only reserved is dropped. The counters continue.
+// Frames that were committed before a socket is replaced are sent through it, and later ones through the new socket, in
+// order. A frame that was only reserved is dropped. The counters continue.
 func TestReplaceSocket(t *testing.T) {
 	l := newWireLab(t)
 	f := newFlow(0, "10.77.0.1", "10.77.0.2")
@@ -79,7 +79,7 @@ func TestReplaceSocket(t *testing.T) {
 	}
 }
 
-// Frames that cannot leave because the interface is down are counted as taken back when the socket is removed.
+// Frames that cannot be sent because the interface is down are counted as taken back when the socket is removed.
 func TestReplaceSocketWhileDown(t *testing.T) {
 	for _, trains := range []bool{false, true} {
 		l := newWireLab(t)

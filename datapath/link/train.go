@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	maxTrain = 64 // packets (UDP_MAX_SEGMENTS, Linux 6.2 to 6.8; 128 since)
-	// maxTrainBytes bounds a train's IP packet, as devices require.
+	maxTrain = 64 // maximum number of packets (UDP_MAX_SEGMENTS in Linux 6.2 to 6.8; 128 since 6.9)
+	// maxTrainBytes is the maximum length of a train, in bytes: that of an IP packet.
 	maxTrainBytes = 65535
-	// minTrain is the length of the shortest train that is faster than single frames on the AF_XDP socket.
+	// minTrain is the minimum number of packets with which a train is faster than single frames on the AF_XDP socket.
 	minTrain = 8
 )
 
-// headers are the offsets of a frame's headers.
+// headers holds the offsets of a frame's headers.
 type headers struct {
 	ip, udp, payload int
 	six              bool
@@ -39,8 +39,9 @@ func headersOf(frame []byte) (at headers) {
 	return at
 }
 
-// follows reports whether the kernel produces a frame like next when it segments a train in which next follows frame:
-// the headers are equal, except for lengths, checksums and an IPv4 identification that is incremented.
+// follows reports whether next may follow frame in a train: whether the kernel would produce the headers of next when
+// it segments the train. They must be equal to those of frame, except for lengths, checksums and an IPv4 identification
+// that is incremented.
 func (at *headers) follows(frame, next []byte) bool {
 	ip, udp := at.ip, at.udp
 	if len(next) < at.payload || !bytes.Equal(frame[:ip], next[:ip]) || !bytes.Equal(frame[udp:udp+4], next[udp:udp+4]) {
@@ -54,8 +55,8 @@ func (at *headers) follows(frame, next []byte) bool {
 	return nextID == id+1 && [2]byte(f) == [2]byte(n) && [4]byte(f[6:]) == [4]byte(n[6:]) && [8]byte(f[12:]) == [8]byte(n[12:])
 }
 
-// setLengths converts the headers of a frame to those of a train with a payload of length bytes. The UDP checksum is
-// that of the pseudo header, as the kernel requires.
+// setLengths converts the headers of a frame to those of a train with a payload of length bytes. It sets the UDP
+// checksum to that of the pseudo header, as the kernel requires.
 func (at *headers) setLengths(header []byte, length int) {
 	ip, udp := header[at.ip:at.udp], header[at.udp:]
 	length += wire.UDPLen

@@ -80,7 +80,7 @@ func cut(train []byte, segment int) (packets [][]byte) {
 	return packets
 }
 
-// train returns the message that the kernel gets for packets.
+// train returns the train that is passed to the kernel for packets.
 func train(packets [][]byte) []byte {
 	at := headersOf(packets[0])
 	whole := bytes.Clone(packets[0][:at.payload])
@@ -91,7 +91,7 @@ func train(packets [][]byte) []byte {
 	return whole
 }
 
-// Packets that follow each other equal the segments of their train.
+// The segments of a train equal the packets from which it was built.
 func TestTrainIsItsPackets(t *testing.T) {
 	for name, f := range flows() {
 		for _, lengths := range [][]int{{64, 64, 64}, {1024, 1024, 1000}, {256, 0}, {3, 3, 1}} {
@@ -111,7 +111,7 @@ func TestTrainIsItsPackets(t *testing.T) {
 	}
 }
 
-// The checksums of a train's headers are correct: a device that accepts trains checks IPv4's.
+// The checksums in the headers of a train are correct: a device that accepts trains checks the IPv4 checksum.
 func TestTrainChecksums(t *testing.T) {
 	for name, f := range flows() {
 		whole := train([][]byte{f.packet(64), f.packet(64)})
@@ -164,7 +164,7 @@ func writtenByKernel(at headers, place int) bool {
 	return place >= at.ip+2 && place < at.ip+4 || place >= at.ip+10 && place < at.ip+12 || place >= at.udp+4
 }
 
-// Whatever frames are sent in whatever order, the runs contain the frames in order, and each is a valid train.
+// For any sequence of frames, the runs contain all frames in order, and each run is a valid train.
 func TestRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	list := []*flow{newFlow(0, "10.77.0.1", "10.77.0.2"), newFlow(0, "10.77.0.1", "10.77.0.2"), newFlow(42, "fd77::1", "fd77::2")}

@@ -24,8 +24,8 @@ func (g *gather) add(piece []byte) {
 	g.count++
 }
 
-// send sends the message without waiting. It is a raw call, for the reason given at xsk.Socket's kick: the call is
-// short for the kernel, and long for the Go scheduler.
+// send sends the message without blocking. It uses a raw system call, which is hidden from the Go scheduler, for the
+// reason given at xsk.Socket's kick.
 func (g *gather) send(fd int) unix.Errno {
 	g.header.Iov = &g.pieces[0]
 	g.header.SetIovlen(g.count)

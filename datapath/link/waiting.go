@@ -8,13 +8,13 @@ import "github.com/roced/roced/datapath/xsk"
 type committed struct {
 	frame    []byte
 	reserved xsk.Reserved // its memory
-	follows  bool         // the frame before it, in a train
+	follows  bool         // it may follow the previous frame in a train
 }
 
 // waiting holds committed frames, in order.
 type waiting struct {
 	frames      [maxTrain]committed
-	next, count int // the first unsent frame; the place after the last
+	next, count int // indexes of the first unsent frame, and after the last
 }
 
 func (w *waiting) empty() bool { return w.next == w.count }
@@ -27,8 +27,8 @@ func (w *waiting) add(frame []byte, reserved xsk.Reserved) {
 	w.count++
 }
 
-// canFollow reports whether a frame can be in a train after the last one. Only the last packet of a train may be
-// shorter than the first.
+// canFollow reports whether a frame can follow the last one in a train. Only the last packet of a train may be shorter
+// than the others.
 func (w *waiting) canFollow(frame []byte) bool {
 	if w.empty() {
 		return false
@@ -41,7 +41,7 @@ func (w *waiting) canFollow(frame []byte) bool {
 	return at.follows(last.frame, frame)
 }
 
-// run returns the first frames, as many as can leave as one train, at least one.
+// run returns the first frames, as many as can be sent in one train, but at least one.
 func (w *waiting) run() []committed {
 	length, end := len(w.frames[w.next].frame), w.next+1
 	for ; end < w.count && w.frames[end].follows && length+len(w.frames[end].frame) <= maxTrainBytes; end++ {

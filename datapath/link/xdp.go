@@ -12,22 +12,23 @@ import (
 
 // XDP is a Link over AF_XDP sockets, one for each receive queue of an interface, or for some of them: a socket receives
 // only the frames of its own queue. It sends through the socket of its lowest queue. Sockets can be replaced while it
-// is open (Add, Drain, Remove); if the interface permanently loses the lowest queue, the link sends apart (SendApart).
+// is open (Add, Drain, Remove). If the interface permanently loses the lowest queue, another link sends the frames
+// (SendApart).
 type XDP struct {
-	queue    int // the lowest
+	queue    int // the lowest queue
 	sockets  []*xsk.Socket
-	turn     int         // the socket that Receive tries first
+	turn     int         // index of the socket that Receive tries first
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [maxBurst]xsk.Received
-	next     int            // of frames
+	next     int            // index in frames of the next frame
 	count    int            // number of frames
 	past     xsk.Statistics // of removed sockets
 
 	sender
 }
 
-// NewXDP returns a link of sockets, which it then owns; the first is that of the lowest queue. With packets, frames may
-// also leave in trains (see SetTrains); nil: no trains.
+// NewXDP returns a link over sockets, which it then owns; the first is that of the lowest queue. If packets is not nil,
+// the link owns it too, and frames may also be sent in trains (see SetTrains).
 func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
 	return &XDP{queue: sockets[0].Attached().Queue, sockets: slices.Clone(sockets), sender: sender{socket: sockets[0], packets: packets}}
 }
@@ -85,7 +86,7 @@ func (l *XDP) Descriptors() []int {
 	return fds
 }
 
-// SetAsleep implements Link. The kernel always makes a socket readable when a frame is in its ring.
+// SetAsleep implements Link. It does nothing: the kernel always makes a socket readable when a frame is in its ring.
 func (l *XDP) SetAsleep(bool) {}
 
 // Statistics returns the sum of the kernel's counters for all sockets, including removed ones. Any goroutine may call
@@ -102,11 +103,11 @@ func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 	return sum, nil
 }
 
-// leaveTime is the time that Close waits for a NIC to send.
+// leaveTime is the maximum time for which Close waits for the NIC to send.
 const leaveTime = time.Second
 
-// Close implements Link. In zero-copy mode a NIC sends from the socket's memory, and unsent frames would be lost with
-// it (emulated NICs have sent by then). In copy mode the kernel has copied all flushed frames.
+// Close implements Link. In zero-copy mode the NIC sends from the socket's memory, so Close waits until the frames are
+// sent (emulated NICs have always sent them by then). In copy mode the kernel has already copied all flushed frames.
 func (l *XDP) Close() (err error) {
 	if l.socket != nil && l.socket.Attached().ZeroCopy {
 		for end := time.Now().Add(leaveTime); !l.drain() && time.Now().Before(end); {

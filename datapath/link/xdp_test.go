@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { labtest.Main(m) }
 
 var check = errtest.Check
 
-// wireLab is a link on eth0 of one host, and the frames that arrive at the other.
+// wireLab consists of a link on eth0 of one host, and a capture of the frames that arrive at the other.
 type wireLab struct {
 	testing.TB
 	*labtest.PairLab
@@ -101,7 +101,8 @@ func (l *wireLab) send(frames ...[]byte) {
 	}
 }
 
-// expect waits for frames, in order, and no others for UDP port 4791 or in a VLAN. UDP checksums are not compared.
+// expect waits for frames and checks that they arrive in order, without other frames for UDP port 4791 or in a VLAN.
+// UDP checksums are not compared.
 func (l *wireLab) expect(want ...[]byte) {
 	l.Helper()
 	for i, deadline := 0, time.Now().Add(waittest.Limit); i < len(want); {
@@ -144,9 +145,9 @@ func (f *flow) packets(lengths ...int) (all [][]byte) {
 	return all
 }
 
-// The kernel segments a train into the packets that would have been sent without trains, except for the UDP checksum:
-// IPv4 identifications are incremented, also across their wrap, the ICRC is correct, and the last packet may be
-// shorter. Before Linux 6.2 the kernel refuses trains, and the same packets leave as frames.
+// The kernel segments a train into the packets that would be sent without trains, except for the UDP checksum. IPv4
+// identifications are incremented and wrap around, the ICRC is correct, and the last packet may be shorter. Kernels
+// before Linux 6.2 refuse trains, and the same packets are sent as frames.
 func TestKernelCutsTrains(t *testing.T) {
 	for name, f := range flows() {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestKernelCutsTrains(t *testing.T) {
 				l.send(frames...)
 				l.expect(frames...)
 				after := l.link.Sent()
-				// While frames are in flight, a later run leaves as frames too.
+				// While frames are in flight, a later run is sent as frames too.
 				if got, most := after.Trains-before.Trains, onlyCut(row.trains); got > most || got < min(most, 1) {
 					t.Errorf("%s: got %d trains, want %d", row.name, got, most)
 				}
@@ -193,7 +194,7 @@ func onlyCut(trains uint64) uint64 {
 	return 0
 }
 
-// Bursts and single packets of several flows arrive in the order in which they were committed.
+// Packets of several flows, in bursts and single, arrive in the order in which they were committed.
 func TestOrderAcrossWays(t *testing.T) {
 	l := newWireLab(t)
 	one, other := newFlow(0, "10.77.0.1", "10.77.0.2"), newFlow(0, "fd77::1", "fd77::2")
@@ -203,14 +204,14 @@ func TestOrderAcrossWays(t *testing.T) {
 		l.send(frames...)
 		l.expect(frames...)
 	}
-	// One packet of a train may leave as a frame, and all of one while frames are in flight.
+	// One packet of a train may be sent as a frame (proofTime), and a whole train while frames are in flight.
 	if sent := l.link.Sent(); sent.Trains > onlyCut(150) || sent.InTrains < onlyCut(50*25) || sent.Frames+sent.InTrains != 50*56 {
 		t.Errorf("%+v", sent)
 	}
 }
 
-// A veth whose other end has no XDP program passes trains on unchanged, so trains are used automatically only with such
-// a program. Before Linux 6.2 the kernel refuses a train.
+// A veth whose other end has no XDP program passes trains on without segmenting them. By default, trains are therefore
+// used only if the other end has an XDP program. Kernels before Linux 6.2 refuse trains.
 func TestTrainPassesAVethWhole(t *testing.T) {
 	hosts := labtest.Pair(t)
 	index, err := hosts.A.Index("eth0")
@@ -298,7 +299,7 @@ func TestTrainsWithoutCarrier(t *testing.T) {
 	}
 }
 
-// A kernel that does not segment trains gets frames from then on, and no packets are lost.
+// After the kernel has refused a train, the link sends frames only, and no packets are lost.
 func TestKernelWithoutTrains(t *testing.T) {
 	l := newWireLab(t)
 	f := newFlow(0, "10.77.0.1", "10.77.0.2")
