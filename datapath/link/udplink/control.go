@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Control messages (cmsg(3)): a header with length, level and type, and data, each at a multiple of a word.
+// A control message (cmsg(3)) consists of a header with length, level and type, and of data. Both are aligned to words.
 
 // told holds the ancillary data of a received datagram.
 type told struct {
-	dest    [16]byte // an IPv4 address is in the first four bytes
-	hasDest bool
-	class   byte // traffic class, or TOS
-	hops    byte
-	segment int // bytes of each packet of a row; 0: a single packet
+	dest    [16]byte // destination address; an IPv4 address is in the first four bytes
+	hasDest bool     // dest was reported
+	class   byte     // traffic class (IPv6) or TOS (IPv4)
+	hops    byte     // hop limit or TTL
+	segment int      // length of each packet of a row, in bytes; 0: a single packet
 }
 
 // read reads the control messages of a datagram.
@@ -33,7 +33,7 @@ func (t *told) read(control []byte) {
 	}
 }
 
-// take reads one control message. It skips one with an unexpected length.
+// take reads one control message. It ignores messages of other types or with an unexpected length.
 func (t *told) take(level, kind int, data []byte) {
 	switch {
 	case level == unix.IPPROTO_IP && kind == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
@@ -61,7 +61,8 @@ func cmsgLength(header []byte) int {
 	return int(binary.NativeEndian.Uint32(header))
 }
 
-// putControl writes the header of a control message, and returns the space for its data and the space after it.
+// putControl writes the header of a control message with data of length bytes. It returns the space for the data and
+// the space after it.
 func putControl(control []byte, level, kind, length int) (data, rest []byte) {
 	if unix.SizeofCmsghdr == 16 {
 		binary.NativeEndian.PutUint64(control, uint64(unix.CmsgLen(length)))

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headers are the offsets of the headers of a frame that the engine has built, which has no VLAN tag.
+// headers holds the offsets of the headers of a frame that the engine has built, which has no VLAN tag.
 type headers struct {
 	frame []byte
-	bth   int
-	six   bool
+	bth   int  // offset of the BTH
+	six   bool // IPv6
 }
 
 func headersOf(frame []byte) headers {
@@ -40,8 +40,8 @@ func (at *headers) sameFlow(other []byte) bool {
 	return [2]byte(a) == [2]byte(b) && a[8] == b[8] && bytes.Equal(a[12:wire.IPv4Len+4], b[12:wire.IPv4Len+4])
 }
 
-// putDestination writes the destination address of the frame, and returns its length. A link-scope address includes the
-// interface.
+// putDestination writes the destination address of the frame to a socket address, and returns the length of that. For a
+// link-scope address it includes the interface.
 func (at *headers) putDestination(to *name, index uint32) int {
 	ip := at.ip()
 	clear(to[:])
@@ -59,13 +59,14 @@ func (at *headers) putDestination(to *name, index uint32) int {
 	return unix.SizeofSockaddrInet6
 }
 
-// onLink reports whether an IPv6 address requires an interface: fe80::/10, and groups.
+// onLink reports whether an IPv6 address requires an interface: fe80::/10 and multicast addresses.
 func onLink(address []byte) bool {
 	return address[0] == 0xff || address[0] == 0xfe && address[1]&0xc0 == 0x80
 }
 
-// putControls writes source address, interface, hop limit, traffic class, and the length of a train's packets, and
-// returns the total length. Packets for groups leave through the interface; for others the kernel selects the route.
+// putControls writes the control messages of a train or packet: source address, interface, hop limit, traffic class,
+// and, if segment is not 0, the length of a train's packets. It returns their total length. Packets to groups and
+// link-scope addresses are sent on the interface with the given index; for others the kernel selects the route.
 func (at *headers) putControls(control []byte, index uint32, segment int) int {
 	ip, room := at.ip(), len(control)
 	if at.six {

@@ -18,26 +18,26 @@ type Link struct {
 	sender
 	poll    int               // epoll instance with the sockets
 	sockets map[int32]*Socket // by descriptor
-	pending []*Socket         // may have packets
+	pending []*Socket         // sockets that may have packets
 	recent  *Socket           // the last socket that had packets; nil if it was removed
-	hot     bool              // it had packets at the last poll
+	hot     bool              // recent had packets at the last poll
 	calls   int               // number of calls of Receive
-	room    int               // of a socket, in bytes
+	room    int               // receive buffer of a socket, in bytes
 	events  [16]unix.EpollEvent
 	losses  losses
 	past    atomic.Uint64 // packets dropped by sockets that were removed
 	closed  bool
 }
 
-// losses counts packets, or rows of packets, that the link could not use.
+// losses counts received packets, or rows of packets, that the link has dropped.
 type losses struct{ truncated, control atomic.Uint64 }
 
 // Config configures a Link.
 type Config struct {
-	Index int // of the interface
+	Index int // index of the interface
 }
 
-// Open opens a link without receiving sockets, in the calling thread's namespace.
+// Open opens a link without receiving sockets, in the network namespace of the calling thread.
 func Open(c Config) (*Link, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(c Config) (*Link, error) {
 	return l, nil
 }
 
-// SourcePorts returns the ports of the sending sockets: the headers of committed frames have one of them.
+// SourcePorts returns the ports of the sending sockets. Committed frames must have one of these source ports.
 func (l *Link) SourcePorts() wire.SourcePorts { return l.ports.numbers }
 
 // Add adds a receiving socket, which the link then owns.
@@ -70,7 +70,8 @@ func (l *Link) Add(s *Socket) error {
 	return nil
 }
 
-// Remove removes a socket, which the caller owns again; false if the link has been closed, and the socket with it.
+// Remove removes a socket, which the caller then owns again. It returns false if the link was closed before, which has
+// also closed the socket.
 func (l *Link) Remove(s *Socket) bool {
 	if l.sockets[int32(s.fd)] != s {
 		return false
@@ -85,13 +86,13 @@ func (l *Link) Remove(s *Socket) bool {
 	return true
 }
 
-// askEvery is the number of calls after which all sockets are polled although one has packets, so that the others are
-// not starved.
+// askEvery is the number of calls of Receive after which all sockets are polled even if one has packets, so that a busy
+// socket does not starve the others.
 const askEvery = 8
 
-// Receive implements link.Link. Sockets with packets take turns. The one that last had packets is tried before all are
-// polled, which costs another system call. The result 0 is reliable: a caller that finds nothing when the
-// descriptor is readable would not be woken again.
+// Receive implements link.Link. Sockets with packets take turns. The socket that last had packets is tried before all
+// sockets are polled, which costs another system call. Receive returns 0 only if no socket has packets: otherwise a
+// caller that was woken by the descriptor would not be woken again.
 func (l *Link) Receive() int {
 	if l.calls++; l.calls%askEvery == 0 {
 		l.ask()
@@ -115,7 +116,8 @@ func (l *Link) Glance() int {
 	return l.takeTurns()
 }
 
-// takeTurns receives from the first pending socket that has packets. A socket that may have more has another turn.
+// takeTurns receives from the first pending socket that has packets. A socket that may have more packets stays pending,
+// behind the others.
 func (l *Link) takeTurns() int {
 	l.hot = false
 	for len(l.pending) > 0 {
@@ -133,7 +135,7 @@ func (l *Link) takeTurns() int {
 	return 0
 }
 
-// ask polls for sockets with packets.
+// ask polls all sockets, and adds those with packets to pending.
 func (l *Link) ask() {
 	for _, event := range l.events[:ready(l.poll, l.events[:])] {
 		if s := l.sockets[event.Fd]; s != nil && !slices.Contains(l.pending, s) {
@@ -142,13 +144,13 @@ func (l *Link) ask() {
 	}
 }
 
-// Room implements link.Link: the capacity of a socket, minus a part for the kernel's own data.
+// Room implements link.Link: the receive buffer of a socket, minus a quarter for the kernel's own data.
 func (l *Link) Room() int { return l.room / 4 * 3 }
 
 // Numbers implements link.Link.
 func (l *Link) Numbers() bool { return true }
 
-// Descriptors implements link.Link: one descriptor that is readable when any socket is.
+// Descriptors implements link.Link. It returns an epoll descriptor, which is readable when any socket is.
 func (l *Link) Descriptors() []int { return []int{l.poll} }
 
 // SetAsleep implements link.Link.
@@ -156,9 +158,9 @@ func (l *Link) SetAsleep(bool) {}
 
 // Counters holds the losses on reception, in packets or rows of packets.
 type Counters struct {
-	Truncated uint64 // longer than any packet
+	Truncated uint64 // longer than the receive buffer
 	Control   uint64 // without complete ancillary data
-	NoRoom    uint64 // in the sockets
+	NoRoom    uint64 // dropped by the kernel because the socket's buffer was full
 }
 
 // Counters returns the counters. Any goroutine may call it, except during Add or Remove.

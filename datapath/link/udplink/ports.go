@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ports are the sending sockets, each bound to a port: by source port, routers distribute flows over parallel links,
-// and receivers over processors. They receive nothing.
+// ports holds the sending sockets, each bound to a source port. Routers distribute flows over parallel links by source
+// port, and receivers distribute them over processors. The sockets receive nothing.
 type ports struct {
 	numbers wire.SourcePorts
 	opened  int
 	v4, v6  []int // descriptors, in the order of the numbers; v6 is empty if the kernel has no IPv6
 }
 
-// RoCEv2's source ports (rdma_flow_label_to_udp_sport).
+// The range of RoCEv2 source ports (rdma_flow_label_to_udp_sport in Linux).
 const firstPort, portCount = 0xC000, 0x4000
 
-// openPorts opens the sending ports, in the calling thread's namespace.
+// openPorts opens the sending sockets, in the network namespace of the calling thread.
 func openPorts() (p ports, err error) {
 	for range p.numbers {
 		if err := p.open(); err != nil {
@@ -33,7 +33,7 @@ func openPorts() (p ports, err error) {
 	return p, nil
 }
 
-// open opens one more free port.
+// open opens sending sockets on one more port that is free.
 func (p *ports) open() (err error) {
 	for range 100 {
 		number := uint16(firstPort + rand.IntN(portCount))
@@ -62,9 +62,10 @@ func (p *ports) openNumber(number uint16) error {
 	return nil
 }
 
-// sendOptions set Don't Fragment, so a datagram longer than the interface's MTU fails. Smaller MTUs that routers report
-// are ignored (IP_PMTUDISC_PROBE, not DO): such reports can be forged to break connections. Packets sent to a group are
-// not looped back: the card has delivered them to its own members.
+// sendOptions are the options of sending sockets. They set Don't Fragment, so that sending a datagram longer than the
+// interface's MTU fails. Smaller MTUs that routers report are ignored (IP_PMTUDISC_PROBE, not IP_PMTUDISC_DO), as such
+// reports can be forged to break connections. Packets to a group are not looped back, because the card itself delivers
+// them to its members.
 var sendOptions = map[int][]option{
 	unix.AF_INET: {{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE}, {unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0}},
 	unix.AF_INET6: {
@@ -91,7 +92,8 @@ func openPort(family int, number uint16) (fd int, err error) {
 	return fd, nil
 }
 
-// place returns the place of the socket for a frame: its port's index in numbers, after those of IPv4 for IPv6.
+// place returns the place of the socket that sends a frame: the index of its source port in numbers, plus the number of
+// ports for IPv6.
 func (p *ports) place(at headers) uint8 {
 	place := max(0, slices.Index(p.numbers[:], at.sourcePort()))
 	if at.six {

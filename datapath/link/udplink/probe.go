@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A receiving socket does not report the IPv4 identification that the kernel assigned. But a socket filter has access
-// to IP headers. So the card sends itself a single packet and a train whose payloads contain the expected
-// identifications, and a filter passes only packets that match.
+// A receiving socket does not report the IPv4 identification of packets, but a socket filter can read their IP headers.
+// The probe therefore sends itself a single packet and a train whose payloads contain the expected identifications, and
+// a filter truncates packets whose identification differs.
 
-// ErrNumbering reports that the kernel assigns identifications other than 0 to single packets. Their ICRCs would be
-// wrong.
+// ErrNumbering reports that the kernel assigns identifications other than 0 to single packets, so that their ICRCs
+// would be wrong.
 var ErrNumbering = errno.New("this kernel sets an unexpected IPv4 identification in UDP packets (not 0), so their ICRC cannot be computed", unix.EOPNOTSUPP)
 
-// Probe checks the kernel's identifications; err is ErrNumbering if those of single packets are unexpected. trains is
-// nil if trains can be used, else the reason. It sends five packets on the loopback interface of the calling thread's
-// namespace.
+// Probe checks the IPv4 identifications that the kernel assigns. err is ErrNumbering if those of single packets are
+// unexpected. trains is nil if trains can be used, and otherwise the reason why they cannot. Probe sends five packets
+// on the loopback interface of the calling thread's network namespace.
 func Probe() (trains, err error) {
 	p, err := newProbe()
 	if err != nil {
@@ -123,10 +123,11 @@ var numberFilter = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 8 + 1},
 }
 
-// probeTime is far longer than a packet takes on the loopback interface.
+// probeTime is the timeout for a packet, which is far longer than it takes on the loopback interface.
 const probeTime = 100 * time.Millisecond
 
-// arrives waits for its packet: ErrNumbering if the identification differs, ETIMEDOUT if it does not arrive.
+// arrives waits for a packet. It returns ErrNumbering if the identification differs, and ETIMEDOUT if the packet does
+// not arrive.
 func (p *probe) arrives(id byte) error {
 	var got [16]byte
 	for end := time.Now().Add(probeTime); time.Now().Before(end); {
@@ -135,7 +136,7 @@ func (p *probe) arrives(id byte) error {
 		case err != nil:
 			wait := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 			_, _ = unix.Poll(wait, int(time.Until(end).Milliseconds())+1)
-		case !p.isSelf(from): // other programs can send here too
+		case !p.isSelf(from): // sent by another program
 		case n == len(probeOf(id)) && got[1] == id:
 			return nil
 		default:

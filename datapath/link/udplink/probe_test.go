@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This kernel assigns the identifications that the package expects. If that cannot be tested, the error reports it.
+// This kernel assigns the identifications that the package expects. If this cannot be tested, the error says so.
 func TestProbe(t *testing.T) {
 	host := labtest.New(t, "probe")
 	check(t, host.Do(func() error {
@@ -54,7 +54,7 @@ func TestProbeFilter(t *testing.T) {
 		check(t, err)
 		defer unix.Close(other.fd)
 		check(t, unix.Sendto(other.fd, []byte("not the card's"), 0, p.self))
-		check(t, p.try(0)) // packets of others do not count
+		check(t, p.try(0)) // packets from other sockets are ignored
 		check(t, unix.SetsockoptInt(p.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT))
 		if err := p.try(0); !errors.Is(err, ErrNumbering) {
 			t.Errorf("without Don't Fragment: %v", err)

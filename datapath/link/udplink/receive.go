@@ -11,49 +11,49 @@ import (
 )
 
 const (
-	// maxMessages is the maximum number of datagrams, or rows of packets, of one call.
+	// maxMessages is the maximum number of datagrams, or rows of packets, that one system call receives.
 	maxMessages = 32
-	// room is the maximum length of a row of packets.
+	// room is the maximum length of a row of packets, in bytes.
 	room = 1 << 16
-	// headroom is the room for the headers of the first packet of a row.
+	// headroom is the space for the headers of the first packet of a row, in bytes.
 	headroom = (wire.EthernetLen + wire.IPv6Len + wire.UDPLen + 63) &^ 63
-	// controlRoom is the room for all ancillary data, including future additions.
+	// controlRoom is the space for the ancillary data of a datagram, in bytes, with a reserve.
 	controlRoom = 256
 )
 
 // receiver is the receiving half of a Link.
 //
-//	       ┌ headroom ┬ packet ┬ packet ┬ … ┬ packet ┐   one message, received in one piece
+//	       ┌ headroom ┬ packet ┬ packet ┬ … ┬ packet ┐   one message: a row
 //	Next:   └ headers ┘
-//	         Next:  └ headers ┘                          over the end of the packet before
+//	         Next:  └ headers ┘                          overwrite the end of the previous packet
 type receiver struct {
 	messages [maxMessages]message
 	pieces   [maxMessages]unix.Iovec
 	names    [maxMessages]name
 	controls [maxMessages][controlRoom]byte
-	memory   []byte // of maxMessages
+	memory   []byte // buffers of maxMessages messages
 	want     int    // number of messages to request
 
-	rows  [maxMessages]row // of the last Receive
-	row   int              // the current one
-	count int
-	last  []byte // the last frame that Next returned
+	rows  [maxMessages]row // rows of the last Receive
+	row   int              // index of the current row
+	count int              // number of rows
+	last  []byte           // the last frame that Next returned
 	ids   guesses
 
-	flow    flow // whose headers are in headers
+	flow    flow // flow of the headers in headers
 	headers wire.Template
 }
 
-// row is consecutive packets of one flow and length, of which the last may be shorter.
+// row consists of consecutive packets of one flow and length, of which the last may be shorter (UDP GRO).
 type row struct {
 	flow    flow
-	port    uint16 // of the sender
-	at, end int    // in memory: the remaining packets
-	length  int    // of a packet, in bytes
-	begun   bool
+	port    uint16 // UDP port of the sender
+	at, end int    // position in memory of the remaining packets
+	length  int    // length of a packet, in bytes
+	begun   bool   // Next has returned a packet of the row
 }
 
-// flow holds the header fields of a packet, except ports and lengths.
+// flow holds the header fields of a packet, except for ports and lengths.
 type flow struct {
 	source, dest [16]byte
 	class, hops  byte
@@ -76,7 +76,7 @@ func (r *receiver) aim(i int) {
 // receive receives from a socket. It returns the number of packets, and whether the socket may have more.
 func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	n, errno := receiveMessages(s.fd, r.messages[:r.want])
-	if errno != 0 && errno != unix.EAGAIN { // interrupted, or a pending socket error, which the call has cleared
+	if errno != 0 && errno != unix.EAGAIN { // a signal, or a pending socket error, which the call has cleared
 		n, errno = receiveMessages(s.fd, r.messages[:r.want])
 	}
 	if errno != 0 {
@@ -93,11 +93,11 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	return packets, more
 }
 
-// nextWant returns the number of messages to request next. A request for a second message costs as much as a system
-// call.
+// nextWant returns the number of messages to request next. If only one message is waiting, a request for a second one
+// costs as much as a system call.
 func nextWant(messages, packets int, more bool) int {
 	switch {
-	case packets > 8*messages: // long rows: a few of them fill the processor's cache
+	case packets > 8*messages: // a few long rows fill the processor's cache
 		return 2
 	case messages <= 1 && !more:
 		return 1
@@ -118,7 +118,7 @@ func (r *receiver) take(i int, lost *losses) (packets int) {
 	return (row.end - row.at + row.length - 1) / row.length
 }
 
-// read reads the header and ancillary data of a message. It returns false if the message is lost.
+// read reads the header and ancillary data of a message. It returns false if the message must be dropped.
 func (r *receiver) read(row *row, i int, lost *losses) bool {
 	m, from := &r.messages[i], &r.names[i]
 	var about told
@@ -180,7 +180,7 @@ func (r *receiver) Release() {
 	r.last = nil
 }
 
-// learn records the identification of the last packet, which the engine may have corrected.
+// learn records the identification of the last packet, which the engine has corrected if the guess was wrong.
 func (r *receiver) learn() {
 	if r.last != nil && !r.flow.six {
 		r.ids.was(binary.BigEndian.Uint16(r.last[wire.EthernetLen+4:]))
@@ -200,12 +200,12 @@ func (f *flow) template() wire.Template {
 
 func mapped(address [16]byte) wire.GID { return wire.GIDFromAddr(netip.AddrFrom4([4]byte(address[:]))) }
 
-// guesses guess identifications: they increase within a row, and a row begins with 0, as in Linux, or continues after
-// the last row, as in other systems.
+// guesses guesses IPv4 identifications. They increase within a row. A row begins with 0, as in Linux, or with the
+// identification after that of the previous row, as in other systems.
 type guesses struct {
-	last   uint16
-	first  bool // the last packet began a row
-	counts bool // rows do not begin with 0
+	last   uint16 // identification of the last packet
+	first  bool   // the last packet began a row
+	counts bool   // rows do not begin with 0
 }
 
 func (g *guesses) next(first bool) uint16 {

@@ -60,8 +60,8 @@ func controls(segment int) []byte {
 	return control[:len(control)-len(rest)]
 }
 
-// packets returns a row of datagrams of one length, from the BTH on, and their frames. Their identifications increase
-// from first.
+// packets returns a row of datagrams of one length, which begin with the BTH, and their frames. Their identifications
+// increase from first.
 func packets(count, length int, first uint16) (row []byte, frames [][]byte) {
 	path := wire.Path{Source: gid("10.0.0.2"), Dest: gid("10.0.0.1"), TrafficClass: 0x68, HopLimit: 7, SourcePorts: wire.SourcePorts{0xC001, 0xC001, 0xC001, 0xC001}}
 	template := wire.NewTemplate(path)
@@ -81,7 +81,8 @@ func packets(count, length int, first uint16) (row []byte, frames [][]byte) {
 
 func gid(address string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(address)) }
 
-// nextChecked returns frames as an engine sees them: it computes identifications that differ from the guess.
+// nextChecked returns the next frame after the check of an engine, which computes the identification if the guess was
+// wrong; solved reports whether it was.
 func (r *receiver) nextChecked(t testing.TB, n *wire.Numbering) (frame []byte, solved bool) {
 	t.Helper()
 	frame = r.Next()
@@ -98,14 +99,14 @@ func (r *receiver) nextChecked(t testing.TB, n *wire.Numbering) (frame []byte, s
 	return frame, true
 }
 
-// The packets of a row are separated, and get the headers that they were sent with, including the identification. It is
-// guessed if the row begins with 0, or continues the last row; otherwise the first one is computed, and the others
-// follow.
+// The packets of a row are separated, and get the headers with which they were sent, including the identification. This
+// is guessed correctly if the row begins with 0 or continues the previous row. Otherwise only the first one of the row
+// must be computed.
 func TestRows(t *testing.T) {
 	for _, row := range []struct {
 		name          string
 		count, length int
-		last          int // bytes of the last one's payload less
+		last          int // number of bytes by which the last payload is shorter
 		firsts        []uint16
 		solved        int
 	}{
@@ -188,7 +189,7 @@ func controlsIPv6() []byte {
 	return control[:len(control)-len(rest)]
 }
 
-// The kernel's data about a datagram may be truncated, missing, or unusual. No invalid packet is delivered, and lost
+// The ancillary data of a datagram may be truncated, missing or unusual. No invalid packet is delivered, and dropped
 // datagrams are counted.
 func TestOddMessages(t *testing.T) {
 	data, _ := packets(4, 100, 0)

@@ -13,40 +13,40 @@ import (
 const (
 	frameCount = 256 // maximum number of waiting frames
 	frameSize  = (wire.MaxHeaders + 4096 + wire.MaxTrailer + 63) &^ 63
-	early      = 64 // frames that are sent before the engine flushes, while they are in the processor's cache
-	maxTrains  = 16 // in one call
+	early      = 64 // number of frames after which Commit flushes, while they are in the processor's cache
+	maxTrains  = 16 // maximum number of trains in one system call
 	// maxTrain is the maximum number of packets of a train (UDP_MAX_SEGMENTS; 128 since Linux 6.9), and maxTrainBytes
-	// the maximum number of bytes after the UDP header.
+	// the maximum number of bytes after its UDP header.
 	maxTrain      = 64
 	maxTrainBytes = 65535 - wire.IPv4Len - wire.UDPLen
 )
 
 // sender is the sending half of a Link.
 //
-//	Reserve, Commit ──► frames: a ring ──► Flush: by ports ──► trains, each with a correct ICRC in each packet ──► a port
+//	Reserve, Commit ──► a ring of frames ──► Flush: grouped by port ──► trains, ICRCs corrected ──► sending sockets
 type sender struct {
 	ports     ports
 	index     uint32 // of the interface, for groups and link-scope addresses
 	numbering wire.Numbering
 
 	memory       []byte
-	order        [frameCount]uint8 // the ring: each frame's number, once
-	lengths      [frameCount]int   // by number
-	leaves       [frameCount]uint8 // by number: the place of the port in ports
+	order        [frameCount]uint8 // the ring: a permutation of the frame numbers
+	lengths      [frameCount]int   // length of each frame, by number
+	leaves       [frameCount]uint8 // place of the sending socket of each frame in ports, by number
 	first, count int               // the waiting frames in the ring
-	mixed        bool              // they do not all leave through one port
+	mixed        bool              // the waiting frames have different sending sockets
 	alone        int               // number of frames at the front that must not be in trains
 
 	messages      [maxTrains]message
-	sizes         [maxTrains]int // packets of each
+	sizes         [maxTrains]int // number of packets of each message
 	names         [maxTrains]name
 	controls      [maxTrains][controlRoom]byte
 	pieces        [frameCount]unix.Iovec
-	used          int         // of pieces
+	used          int         // number of pieces in use
 	unable        atomic.Bool // the kernel does not segment trains
-	withoutTrains atomic.Bool
-	refused       int
-	takenBack     int
+	withoutTrains atomic.Bool // see SetTrains
+	refused       int         // see link.Link.Refused
+	takenBack     int         // see link.Link.TakenBack
 	sent          struct{ frames, trains, inTrains atomic.Uint64 }
 }
 
@@ -85,8 +85,8 @@ func (s *sender) Commit(length int) {
 	}
 }
 
-// gather groups the frames by port, and keeps their order within a port: connections that send a few packets each form
-// long trains together. Packets of one queue pair for one peer leave through one port, so they stay in order.
+// gather groups the frames by sending socket, and keeps their order within each group, so that packets of several queue
+// pairs form longer trains. Packets of one queue pair for one peer have the same source port, so they stay in order.
 func (s *sender) gather() {
 	var sorted [frameCount]uint8
 	n := 0
@@ -126,8 +126,8 @@ func (s *sender) Flush() bool {
 	return true
 }
 
-// remove removes frames from the front. An empty ring starts again at the first frames, which are likely in the
-// processor's cache.
+// remove removes frames from the front. An empty ring continues at its first place: the first frames are then used most
+// often, and stay in the processor's cache.
 func (s *sender) remove(frames int) {
 	s.first, s.count, s.alone = (s.first+frames)%frameCount, s.count-frames, max(0, s.alone-frames)
 	if s.count == 0 {
@@ -144,7 +144,7 @@ func (s *sender) note(size int) {
 	s.sent.inTrains.Add(uint64(size))
 }
 
-// fail handles the error for the first message, which was not sent. It returns false if the message has to wait.
+// fail handles an error for the first message, which was not sent. It returns false if the message must wait.
 func (s *sender) fail(errno unix.Errno) bool {
 	size := s.sizes[0]
 	switch errno {
@@ -153,7 +153,7 @@ func (s *sender) fail(errno unix.Errno) bool {
 	case unix.EINTR:
 		return true
 	case unix.EINVAL, unix.EMSGSIZE, unix.EIO, unix.EOPNOTSUPP, unix.ENOPROTOOPT:
-		if size > 1 { // longer than the path's MTU, or segmentation is not supported
+		if size > 1 { // packets exceed the path's MTU, or segmentation is not supported
 			s.alone = size
 			if errno == unix.EIO || errno == unix.EOPNOTSUPP || errno == unix.ENOPROTOOPT {
 				s.unable.Store(true)
@@ -178,7 +178,7 @@ func (s *sender) TakenBack() (frames int) {
 	return frames
 }
 
-// SetTrains sets whether packets leave in trains, which is the default.
+// SetTrains sets whether packets are sent in trains, which is the default.
 func (s *sender) SetTrains(use bool) { s.withoutTrains.Store(!use) }
 
 // TrainsUnable reports whether the kernel has permanently refused trains. Any goroutine may call it.
@@ -190,7 +190,7 @@ func (s *sender) Refused() (frames int) {
 	return frames
 }
 
-// Sent returns the numbers of packets by the way they were sent. Any goroutine may call it.
+// Sent returns the numbers of packets by the way in which they were sent. Any goroutine may call it.
 func (s *sender) Sent() link.Sent {
 	return link.Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
 }

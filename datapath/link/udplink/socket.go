@@ -15,18 +15,18 @@ import (
 type Socket struct {
 	fd      int
 	address netip.Addr
-	before  uint64 // packets that it had dropped when it was added to a link; a muted socket drops packets too
+	before  uint64 // number of packets dropped before it was added to the link, for example while it was muted
 }
 
 // lost returns the number of packets that it has dropped since it was added to the link.
 func (s *Socket) lost() uint64 { return s.drops() - s.before }
 
-// buffer is the requested size of a socket buffer, in bytes. Without CAP_NET_ADMIN, net.core.rmem_max and wmem_max
-// limit it.
+// buffer is the requested size of a socket buffer, in bytes. Without CAP_NET_ADMIN it is limited by the sysctls
+// net.core.rmem_max and net.core.wmem_max.
 const buffer = 8 << 20
 
-// OpenSocket opens the socket of an own address, in the calling thread's namespace. index is the interface of a
-// link-scope address. The error is EADDRINUSE if another program uses the port.
+// OpenSocket opens the socket of an address of the host, in the network namespace of the calling thread. index is the
+// interface of a link-scope address. The error is EADDRINUSE if another program uses the port.
 func OpenSocket(address netip.Addr, index int) (*Socket, error) {
 	s, err := newSocket(address)
 	if err != nil {
@@ -38,8 +38,8 @@ func OpenSocket(address netip.Addr, index int) (*Socket, error) {
 	return s, nil
 }
 
-// OpenGroup opens the socket of a group. It receives packets for the group that arrive on the interface, after Join.
-// Sockets of other programs for the group do not interfere.
+// OpenGroup opens the socket of a multicast group. After Join it receives packets for the group that arrive on the
+// interface. Sockets of other programs for the same group do not interfere.
 func OpenGroup(group netip.Addr, index int) (*Socket, error) {
 	s, err := newSocket(group)
 	if err != nil {
@@ -58,8 +58,8 @@ func OpenGroup(group netip.Addr, index int) (*Socket, error) {
 	return s, nil
 }
 
-// Join makes the host join the socket's group on an interface: the kernel sends the report. Closing the socket leaves
-// the group.
+// Join makes the host join the socket's group on an interface: the kernel sends the IGMP or MLD report. Closing the
+// socket leaves the group.
 func (s *Socket) Join(index int) (err error) {
 	if s.address.Is4() {
 		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
@@ -72,27 +72,27 @@ func (s *Socket) Join(index int) (err error) {
 	return nil
 }
 
-// Leave ends the membership of Join.
+// Leave ends Join.
 func (s *Socket) Leave(index int) (err error) {
 	if s.address.Is4() {
 		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
 	} else {
 		err = unix.SetsockoptIPv6Mreq(s.fd, unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.address.As16(), Interface: uint32(index)})
 	}
-	if err != nil && err != unix.EADDRNOTAVAIL { // the membership has ended with the interface
+	if err != nil && err != unix.EADDRNOTAVAIL { // EADDRNOTAVAIL: the membership has ended with the interface
 		return fmt.Errorf("leave %v: %w", s.address, err)
 	}
 	return nil
 }
 
-// Close closes the socket, which is not part of a link any more.
+// Close closes the socket, which must not be part of a link.
 func (s *Socket) Close() error { return unix.Close(s.fd) }
 
-// option is a socket option that is on or off.
+// option is a socket option with an integer value.
 type option struct{ level, name, value int }
 
-// receiveOptions make the kernel report IP header fields, and deliver a group's packets only to sockets that have
-// joined it, not to all sockets of the host.
+// receiveOptions are the options of receiving sockets. They make the kernel report IP header fields, and deliver
+// packets to a group only to sockets that have joined it, not to all sockets of the host.
 var receiveOptions = map[int][]option{
 	unix.AF_INET: {
 		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1}, {unix.IPPROTO_IP, unix.IP_RECVTOS, 1}, {unix.IPPROTO_IP, unix.IP_RECVTTL, 1},
@@ -106,7 +106,7 @@ var receiveOptions = map[int][]option{
 	},
 }
 
-// newSocket returns a socket that can receive.
+// newSocket returns a receiving socket that is not bound yet.
 func newSocket(address netip.Addr) (*Socket, error) {
 	family := familyOf(address)
 	fd, err := newUDP(family, receiveOptions[family])
@@ -114,7 +114,7 @@ func newSocket(address netip.Addr) (*Socket, error) {
 		return nil, err
 	}
 	enlarge(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF)
-	// A kernel without it (before 5.0) delivers packets one by one.
+	// Kernels without UDP_GRO (before 5.0) deliver packets separately.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
 	return &Socket{fd: fd, address: address}, nil
 }
@@ -139,14 +139,14 @@ func newUDP(family int, options []option) (fd int, err error) {
 	return fd, nil
 }
 
-// enlarge requests a large buffer.
+// enlarge requests a large buffer, with the privileged option if permitted.
 func enlarge(fd, privileged, ordinary int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, privileged, buffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, buffer)
 	}
 }
 
-// endpoint returns an address and a port for a system call. index is used for link-scope addresses.
+// endpoint returns an address and a port for a system call. index is the interface of a link-scope address.
 func endpoint(address netip.Addr, port int, index int) unix.Sockaddr {
 	if address.Is4() {
 		return &unix.SockaddrInet4{Addr: address.As4(), Port: port}
@@ -158,7 +158,7 @@ func endpoint(address netip.Addr, port int, index int) unix.Sockaddr {
 	return to
 }
 
-// mute makes a socket drop all packets: it only sends, or its group has no members here.
+// mute makes a socket drop all packets that arrive. It is used for sending sockets, and for groups without members.
 func mute(fd int) error { return filter(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}) }
 
 func filter(fd int, program []unix.SockFilter) error {
@@ -172,7 +172,7 @@ func filter(fd int, program []unix.SockFilter) error {
 // Mute makes the socket drop all packets, including those that have arrived.
 func (s *Socket) Mute() error {
 	err := mute(s.fd)
-	for range buffer { // more than any socket holds; a muted socket gets no more
+	for range buffer { // more packets than any socket holds; no further packets arrive
 		if _, _, again := unix.Recvfrom(s.fd, nil, unix.MSG_DONTWAIT|unix.MSG_TRUNC); again == unix.EAGAIN {
 			break
 		}

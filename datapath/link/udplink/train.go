@@ -8,7 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// build builds messages from the first frames, as long as they use one socket.
+// build builds messages from the first frames, as long as they use the same socket. It returns the socket and the
+// number of messages.
 func (s *sender) build() (fd, trains int) {
 	s.used = 0
 	for place := 0; place < s.count && trains < maxTrains; {
@@ -27,7 +28,7 @@ func (s *sender) build() (fd, trains int) {
 	return fd, trains
 }
 
-// train returns the number of frames, from a place on, that can leave as a train.
+// train returns the number of frames, from a place on, that can be sent as one train.
 func (s *sender) train(place int, at *headers) (size int) {
 	length := len(at.frame)
 	bytes := length - at.bth
@@ -68,7 +69,7 @@ func (s *sender) describe(message, place, size int, at *headers) {
 	s.messages[message].describe(to, nameLen, &s.pieces[begin], size, control)
 }
 
-// number corrects a frame's ICRC for the identification that the kernel will assign.
+// number sets a frame's identification to the one that the kernel will assign, and corrects the ICRC accordingly.
 func (s *sender) number(frame []byte, at *headers, id uint16) {
 	field := frame[wire.EthernetLen+4:]
 	was := binary.BigEndian.Uint16(field)

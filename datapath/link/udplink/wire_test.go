@@ -90,7 +90,7 @@ func (e *end) send(path wire.Path, qpn wire.QPN, psn int, length int) []byte {
 	return sent
 }
 
-// receive returns packets until there are count of them, or none arrives for a while.
+// receive receives until count packets have arrived, or no packet arrives for some time, and returns them.
 func (e *end) receive(count int) (frames [][]byte) {
 	e.Helper()
 	for end := time.Now().Add(waittest.Limit); len(frames) < count && time.Now().Before(end); {
@@ -117,8 +117,8 @@ var (
 	v6 = wire.Path{Source: gid("fd77::1"), Dest: gid("fd77::2"), TrafficClass: 0x6A, HopLimit: 9}
 )
 
-// Packets of all lengths arrive unchanged, in order, with the requested headers. The IPv4 identification is the one
-// that the ICRC was computed for: 0, or the index in a train.
+// Packets of all lengths arrive unchanged, in order, with the requested headers. The IPv4 identification is the one for
+// which the ICRC was computed: 0, or the index in a train.
 func TestAcross(t *testing.T) {
 	a, b := ends(t)
 	for _, row := range []struct {
@@ -184,7 +184,8 @@ func sameButID(t *testing.T, got, want []byte) {
 	}
 }
 
-// Interleaved packets of several flows stay in order within each flow, and leave from the ports in their headers.
+// Interleaved packets of several flows stay in order within each flow, and are sent from the source ports in their
+// headers.
 func TestFlows(t *testing.T) {
 	a, b := ends(t)
 	for i := range 200 {
@@ -209,8 +210,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// Interleaved packets of many queue pairs leave in one train per port, over either protocol, in order for each queue
-// pair.
+// Interleaved packets of many queue pairs are sent in one train per source port, over both IP versions, in order for
+// each queue pair.
 func TestManyShareTrains(t *testing.T) {
 	a, b := ends(t)
 	before := a.Sent()
@@ -256,7 +257,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// Packets that cannot be sent are refused and counted: no route, a dead interface.
+// Packets without a route, or with a source address of another host, are counted as refused; a packet that was taken
+// back is not sent.
 func TestRefused(t *testing.T) {
 	a, _ := ends(t)
 	nowhere := v4
@@ -279,7 +281,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Without trains the packets are the same.
+// Without trains the same packets arrive.
 func TestWithoutTrains(t *testing.T) {
 	a, b := ends(t)
 	a.SetTrains(false)
@@ -292,7 +294,7 @@ func TestWithoutTrains(t *testing.T) {
 	}
 }
 
-// A port that another program uses is refused; the links of two hosts do not interfere.
+// OpenSocket fails if another program uses the port; links of two hosts do not interfere.
 func TestTakenPort(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := newEnd(t, hosts.A, "10.77.0.1")
@@ -307,7 +309,7 @@ func TestTakenPort(t *testing.T) {
 	}))
 }
 
-// A group's packets arrive at sockets that have joined it and are not muted, only on the interface.
+// Packets to a group arrive only at sockets that have joined it and are not muted, and only on the interface.
 func TestGroups(t *testing.T) {
 	a, b := ends(t)
 	for _, address := range []string{"239.1.2.3", "ff15::5"} {
@@ -391,7 +393,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// A link sleeps on one descriptor, which is readable while a packet is waiting.
+// A link has one descriptor to sleep on, which is readable while a packet is waiting.
 func TestSleep(t *testing.T) {
 	a, b := ends(t)
 	if b.wakes(0) {
@@ -407,7 +409,7 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// wakes reports whether a sleeper on the link is woken within a time.
+// wakes reports whether the link's descriptor becomes readable within a time.
 func (e *end) wakes(within time.Duration) bool {
 	e.Helper()
 	return waittest.Readable(e, e.Descriptors()[0], within)
@@ -447,7 +449,7 @@ func TestSocketsTakeTurns(t *testing.T) {
 		if a.Flush(); time.Now().After(end) {
 			t.Fatal("the other socket has no turn")
 		}
-		for range 3 { // never empty
+		for range 3 { // so that the socket is never empty
 			for range b.Receive() {
 				seen = seen || b.Next()[wire.EthernetLen]>>4 == 6
 			}
@@ -478,7 +480,7 @@ func TestFromLinkLocal(t *testing.T) {
 	}
 }
 
-// Forged router reports do not reduce the packet size: the kernel ignores them.
+// Forged "packet too big" reports of routers do not reduce the packet size: the kernel ignores them.
 func TestReportsAreNotBelieved(t *testing.T) {
 	a, _ := ends(t)
 	for _, row := range []struct{ fd, level, option, want int }{
@@ -491,7 +493,7 @@ func TestReportsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// The next Receive finds the packet that made the descriptor readable: a sleeper is not woken again.
+// The first Receive after the descriptor has become readable finds the packet, as a sleeper would not be woken again.
 func TestReceiveFindsWhatWakes(t *testing.T) {
 	a, b := ends(t)
 	for i := range 100 {
@@ -515,8 +517,8 @@ func TestReceiveFindsWhatWakes(t *testing.T) {
 	}
 }
 
-// Glance finds packets of the socket that had packets last, and leaves those of others to Receive. It works without a
-// socket that has been removed.
+// Glance finds packets of the socket that had packets last, and leaves those of other sockets to Receive. It also works
+// after that socket has been removed.
 func TestGlance(t *testing.T) {
 	a, b := ends(t)
 	send := func(path wire.Path) {
@@ -557,7 +559,7 @@ func TestGlance(t *testing.T) {
 	takes("a poll without a socket", b.Glance, 0)
 }
 
-// A socket with a permanent error does not keep Receive from returning.
+// Receive returns even if a socket has a permanent error.
 func TestErrorsThatStay(t *testing.T) {
 	a, b := ends(t)
 	no, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // no socket: ENOTSOCK
@@ -580,8 +582,8 @@ func has(s *Socket) bool {
 	return err == nil && ready > 0
 }
 
-// BenchmarkManyQueuePairs sends interleaved packets of 100 bytes of many queue pairs, each to a missing one, compared
-// with those of one queue pair.
+// BenchmarkManyQueuePairs sends interleaved packets of 100 bytes from many queue pairs, and from one queue pair for
+// comparison. The destination queue pairs do not exist.
 func BenchmarkManyQueuePairs(b *testing.B) {
 	a, _ := ends(b)
 	for _, pairs := range []int{1, 64} {
