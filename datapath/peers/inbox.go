@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room is the capacity of an inbox in packets. It may be exceeded by one packet from each other engine.
+// Room is the capacity of an inbox, in packets. It may be exceeded by one packet from each other engine.
 const Room = 512
 
 // inbox holds the packets that other engines have handed over to one engine.
 type inbox struct {
-	fd     int          // readable when a packet arrives while the worker is asleep; -1 with wake
-	wake   func()       // called instead of fd; nil where the link has descriptors
+	fd     int          // eventfd, readable when a packet arrives while the worker is asleep; -1 if wake is set
+	wake   func()       // called instead of writing to fd; nil if the link has descriptors
 	empty  func()       // calls the engines that found the inbox full
-	asleep atomic.Bool  // the worker is asleep, or about to be
+	asleep atomic.Bool  // the worker is asleep, or about to sleep
 	waited atomic.Bool  // an engine has found the inbox full
 	count  atomic.Int32 // length of came
-	taken  []Packet     // the owner's; the frames are valid until the next call of peek
-	next   int          // of taken
+	taken  []Packet     // packets that the owner processes; the frames are valid until the next call of peek
+	next   int          // index in taken of the next packet
 
 	mu     sync.Mutex // guards the fields below
-	came   []Packet
+	came   []Packet   // packets that have arrived since peek last took all
 	closed bool
 }
 
@@ -64,7 +64,7 @@ func (in *inbox) put(p Packet) {
 	frame := append(to.Frame[:0], p.Frame...)
 	*to = p
 	to.Frame = frame
-	in.count.Store(int32(n + 1)) // then asleep: pairs with setAsleep, and then peek
+	in.count.Store(int32(n + 1)) // before asleep is loaded: pairs with setAsleep followed by peek
 	if in.asleep.Load() && !in.closed {
 		in.notify()
 	}
@@ -80,19 +80,19 @@ func (in *inbox) notify() {
 	_, _ = unix.Write(in.fd, one[:])
 }
 
-// full reports whether there is no room. If so, the owner calls empty when there is.
+// full reports whether the inbox is full. If it is, the owner calls empty when there is room again.
 func (in *inbox) full() bool {
 	if in.count.Load() < Room {
 		return false
 	}
-	in.waited.Store(true) // then count: pairs with peek, which stores count and then swaps waited
+	in.waited.Store(true) // before count is loaded: pairs with peek, which stores count and then swaps waited
 	return in.count.Load() >= Room
 }
 
-// left reports whether some of the packets that peek has taken out of came remain.
+// left reports whether packets remain in taken.
 func (in *inbox) left() bool { return in.next < len(in.taken) }
 
-// peek returns the packet at next, or nil.
+// peek returns the packet at next, or nil if the inbox is empty.
 func (in *inbox) peek() *Packet {
 	if in.next < len(in.taken) {
 		return &in.taken[in.next]
@@ -111,7 +111,7 @@ func (in *inbox) peek() *Packet {
 	return &in.taken[0]
 }
 
-// setAsleep pairs with put: asleep is stored, then count is loaded in the last round (peek).
+// setAsleep sets asleep. It pairs with put: asleep is stored before peek loads count in the worker's last round.
 func (in *inbox) setAsleep(asleep bool) {
 	in.asleep.Store(asleep)
 	if !asleep && in.fd >= 0 {

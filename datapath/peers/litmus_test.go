@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-// TestLitmusInbox hands over a packet to an engine whose worker falls asleep. The model leaves out the inbox's lock, on which
-// the wake-up does not depend.
+// TestLitmusInbox hands over a packet to an engine whose worker falls asleep. The model omits the inbox's lock, on
+// which the wake-up does not depend.
 func TestLitmusInbox(t *testing.T) {
 	litmus.Check(t, nil, func(p *litmus.Program) {
 		p.Thread("sender", func(t *litmus.Thread) {

@@ -79,7 +79,8 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestHand: each receiver has its own copy of the frame, in order; the first one alone counts it as received.
+// TestHand: each receiver has its own copy of the frame, in order. Only the first receiver counts the packet as
+// received.
 func TestHand(t *testing.T) {
 	all, _ := join(t, 3, nil)
 	frame := []byte{1}
@@ -100,7 +101,7 @@ func TestHand(t *testing.T) {
 	}
 }
 
-// TestFull: an engine that fills an inbox, or finds it full, is called when it has room again.
+// TestFull: an engine that fills an inbox, or finds it full, is called when the inbox has room again.
 func TestFull(t *testing.T) {
 	all, called := join(t, 3, nil)
 	all[1].AddQP(1)
@@ -129,7 +130,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestWake: an engine whose worker is asleep is woken, by its descriptor or by a function, and not otherwise.
+// TestWake: a packet wakes the worker of an engine, by a descriptor or a function, only if the worker is asleep.
 func TestWake(t *testing.T) {
 	readable := func(fd int) bool {
 		polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -170,7 +171,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestRelay: a frame is the next one until it is done; a full inbox accepts no more.
+// TestRelay: NextRelayed returns a frame until Relayed is called; a full inbox accepts no more frames.
 func TestRelay(t *testing.T) {
 	all, called := join(t, 2, nil)
 	p := all[0]
@@ -198,7 +199,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestAlone: an engine without others has no Peer.
+// TestAlone: the methods of a nil Peer, which the only engine of a card has, work.
 func TestAlone(t *testing.T) {
 	var p *Peer
 	p.Close()

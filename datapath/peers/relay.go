@@ -4,14 +4,15 @@ package peers
 
 import "sync/atomic"
 
-// relays holds frames that this engine's link sends for links that have lost their queue of the interface, in order
+// relays holds, in order, frames that this engine's link sends for links whose queue was removed from the interface
 // (see link.XDP.SendApart). They have a separate inbox, so that the engine receives packets while its link cannot send.
 type relays struct {
 	inbox
-	given, done atomic.Uint64 // frames, since the card was opened
+	given, done atomic.Uint64 // number of frames accepted, and sent or dropped, since the card was opened
 }
 
-// Relay copies a frame for the engine's link to send. It returns false if there is no room. Any goroutine may call it.
+// Relay copies a frame, which the engine's link then sends. It returns false if there is no room. Any goroutine may
+// call it.
 func (p *Peer) Relay(frame []byte) (taken bool) {
 	r := &p.relays
 	if r.full() {
@@ -22,7 +23,8 @@ func (p *Peer) Relay(frame []byte) (taken bool) {
 	return true
 }
 
-// NextRelayed returns the frame that is to be sent next, the same one until Relayed is called, or nil.
+// NextRelayed returns the next frame to send, or nil if there is none. It returns the same frame until Relayed is
+// called.
 func (p *Peer) NextRelayed() []byte {
 	if packet := p.relays.peek(); packet != nil {
 		return packet.Frame
