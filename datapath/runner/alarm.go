@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// alarm wakes the worker or the leader at a time when work is due that no frame and no call announces. It runs only if
-// there is such work, and is set at most once for each time at which it expires.
+// alarm wakes the worker or the leader when work is due that no frame and no call announces. It runs only while there
+// is such work, and is set at most once between two expiries, unless it must expire earlier.
 type alarm struct {
 	timer  timer
 	closed bool
-	at     time.Time   // when it expires, or has expired
-	events atomic.Bool // it is set for events; read without the lease
+	at     time.Time   // time at which it expires or has expired; zero: it is stopped
+	events atomic.Bool // it is set for delayed events; read without the lease
 	timers atomic.Bool // it is set for timers; read without the lease
 }
 
-// SetAlarm makes the next round begin no later than the first delayed event or the first timer is due; zero means none.
-// An alarm that has expired is stopped if none is left: it would wake a sleeper forever. The caller holds the lease,
-// and calls SetAlarm at the end of each round.
+// SetAlarm makes the next round begin when the first delayed event or the first timer is due, at the latest; a zero
+// time means that there is none. If there is neither, SetAlarm stops an alarm that has expired, which would wake a
+// sleeper again and again. The caller holds the lease, and calls SetAlarm at the end of each round.
 func (r *Runner) SetAlarm(events, timers time.Time, now func() time.Time) {
 	a := &r.alarm
 	note(&a.events, !events.IsZero())
@@ -36,14 +36,15 @@ func (r *Runner) SetAlarm(events, timers time.Time, now func() time.Time) {
 	}
 }
 
-// note stores a value if it has changed: each store would take the cache line from other cores.
+// note stores a value only if it has changed, because each store takes the cache line away from other cores.
 func note(to *atomic.Bool, is bool) {
 	if to.Load() != is {
 		to.Store(is)
 	}
 }
 
-// set sets the time of expiry. If the alarm expires earlier anyway, the round that this causes sets it again.
+// set sets the time of expiry. It does nothing if the alarm already expires earlier: the round after that sets it
+// again.
 func (a *alarm) set(at, now time.Time) {
 	if a.closed || a.at.After(now) && !at.Before(a.at) {
 		return

@@ -4,19 +4,20 @@ package runner
 
 import "sync/atomic"
 
-// callers are the programs of other processes. Each calls by writing to an eventfd, which wakes the worker directly. If
-// a goroutine read the eventfd and woke the worker, each message would take two more thread switches. The worker does
-// not read it either: it is notified of each write (EPOLLET). So a program cannot block the worker through its end.
+// callers holds the eventfds of programs in other processes. Such a program calls by writing to its eventfd, which
+// wakes the worker directly. If a goroutine read the eventfds and woke the worker, each message would take two more
+// thread switches. The worker is notified of each write (EPOLLET) and does not read the eventfds, so a program cannot
+// block it.
 type callers struct {
 	byFD  map[int]func() // under descriptors.mu
 	there atomic.Bool    // byFD is not empty
 }
 
-// HearCalls makes the worker watch an eventfd, and call called for each write to it. Any goroutine may call it, except
-// under the lease.
+// HearCalls makes the worker watch an eventfd, and call the function called after writes to it. Any goroutine may call
+// HearCalls, except under the lease.
 func (r *Runner) HearCalls(fd int, called func()) error { return r.sleeper.hearCalls(fd, called) }
 
-// EndCalls stops watching the descriptor of a HearCalls. Any goroutine may call it, except under the lease.
+// EndCalls ends HearCalls for an eventfd. Any goroutine may call it, except under the lease.
 func (r *Runner) EndCalls(fd int) { r.sleeper.endCalls(fd) }
 
 func (s *descriptors) hearCalls(fd int, called func()) error {
@@ -41,7 +42,7 @@ func (s *descriptors) endCalls(fd int) {
 	s.callers.there.Store(len(s.callers.byFD) > 0)
 }
 
-// hear handles the calls through a descriptor that was written to.
+// hear calls the function of an eventfd that was written to.
 func (s *descriptors) hear(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls has a goroutine that handles the calls of other processes, for a worker that waits for a channel. The first
-// registered eventfd starts it.
+// calls runs a goroutine that handles the calls of other processes, for a worker that sleeps on a channel. The
+// goroutine is started when the first eventfd is added.
 type calls struct {
 	mu     sync.Mutex // guards the fields below
-	set    *epollSet  // of the callers' eventfds; nil: the goroutine is not running
+	set    *epollSet  // the callers' eventfds; nil: the goroutine is not running
 	byFD   map[int]func()
-	ended  chan struct{} // closed by the goroutine
+	ended  chan struct{} // closed when the goroutine ends
 	closed bool
 }
 
-// hear starts calling called for each write to an eventfd.
+// hear adds an eventfd: the function called is called after writes to it.
 func (c *calls) hear(fd int, called func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *calls) end(fd int) {
 	}
 }
 
-// close ends the goroutine.
+// close ends the goroutine and waits for it.
 func (c *calls) close() {
 	c.mu.Lock()
 	c.closed = true

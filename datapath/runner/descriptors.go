@@ -15,12 +15,12 @@ import (
 // descriptors is a sleeper for links with descriptors, and for workers that other processes call.
 //
 //	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
-//	                                    │ muted for the leader
+//	                                    │ muted while there is a leader
 //	                                    ▼
 //	              wake, grace, calls ─► all ────► the worker
 //
-// So a frame wakes either the worker or the leader. A switch between them takes one system call and no wake-up
-// (watch.go).
+// frames and all are epoll sets, and all contains frames. A frame wakes either the worker or the leader. A switch
+// between them takes one system call and no wake-up (watch.go).
 type descriptors struct {
 	frames, all epollSet
 	wakeFD      int
@@ -28,10 +28,10 @@ type descriptors struct {
 	graceFD     int
 	callers     callers
 	mu          sync.Mutex // guards the fields below and callers; wake and close hold it too
-	list        []int
-	alone       bool // no program leads, and the worker sleeps in its thread
+	list        []int      // the link's descriptors
+	alone       bool       // there is never a leader, and the worker sleeps in epoll_wait(2)
 	grace       grace
-	watched     bool // the descriptors are in frames
+	watched     bool // the descriptors of list are in frames
 	muted       bool // frames is muted in all
 	led         bool // there is a leader
 	closed      bool
@@ -89,8 +89,7 @@ func (s *descriptors) connect() error {
 	return nil
 }
 
-// sleep is called by the worker. It returns after a frame without a leader, after a call or wake, or after the timeout;
-// 0 means none. The caller polls for work after any return.
+// sleep implements sleeper.
 func (s *descriptors) sleep(timeout time.Duration) {
 	s.attend()
 	if s.alone {
@@ -106,7 +105,7 @@ func (s *descriptors) sleep(timeout time.Duration) {
 	_ = s.all.conn.Read(s.ready)
 }
 
-// milliseconds converts a timeout for epoll_wait(2).
+// milliseconds converts a timeout for epoll_wait(2): 0, which means no timeout, to -1.
 func milliseconds(timeout time.Duration) int {
 	if timeout == 0 {
 		return -1
@@ -114,14 +113,14 @@ func milliseconds(timeout time.Duration) int {
 	return int((timeout + time.Millisecond - 1) / time.Millisecond)
 }
 
-// ready polls the set without waiting. If it returns false, the runtime waits for the set.
+// ready polls the set without blocking. If it returns false, the runtime waits until the set is readable.
 func (s *descriptors) ready(uintptr) (awake bool) { return s.look(0) }
 
 // lead implements sleeper.
 func (s *descriptors) lead(rounds func(uintptr) bool) (again bool) {
 	err := s.frames.conn.Read(rounds)
 	if again = errors.Is(err, os.ErrDeadlineExceeded); again {
-		_ = s.frames.file.SetReadDeadline(time.Time{}) // wakeLeader has set it
+		_ = s.frames.file.SetReadDeadline(time.Time{}) // clear the deadline that wakeLeader has set
 	}
 	return again
 }
@@ -129,7 +128,7 @@ func (s *descriptors) lead(rounds func(uintptr) bool) (again bool) {
 // wakeLeader implements sleeper.
 func (s *descriptors) wakeLeader() { _ = s.frames.file.SetReadDeadline(time.Unix(1, 0)) }
 
-// arrived implements sleeper. A worker that is alone has no descriptors for a link without them.
+// arrived implements sleeper. It is used with in-memory links if Config.Alone is set.
 func (s *descriptors) arrived() { s.wake() }
 
 // takeCalls implements sleeper.
@@ -139,7 +138,7 @@ func (s *descriptors) takeCalls() {
 	}
 }
 
-// look waits up to most milliseconds, -1 for no limit, for events and handles them. It reports whether there may be
+// look waits for events for at most most milliseconds (-1: no limit) and handles them. It reports whether there may be
 // work.
 func (s *descriptors) look(most int) (awake bool) {
 	var events [8]unix.EpollEvent
@@ -160,24 +159,24 @@ func (s *descriptors) look(most int) (awake bool) {
 	return awake || err != nil
 }
 
-// drain makes an eventfd or a timer unreadable.
+// drain reads an eventfd or a timerfd, so that it is not readable any more.
 func drain(fd int) {
 	var count [8]byte
 	_, _ = unix.Read(fd, count[:])
 }
 
-// wake ends the worker's current sleep, or the next one. Any goroutine may call it, even after close.
+// wake implements sleeper.
 func (s *descriptors) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	one := [8]byte{1} // EAGAIN means that the counter is full: a wake-up is pending already
-	_, _ = unix.Write(s.wakeFD, one[:])
+	one := [8]byte{1}
+	_, _ = unix.Write(s.wakeFD, one[:]) // EAGAIN: the counter is full, so a wake-up is already pending
 }
 
-// close ends the leader's sleep. The worker has ended.
+// close implements sleeper.
 func (s *descriptors) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollSet is an epoll set. A goroutine sleeps on it in its thread or, if the set is shared with the runtime's poller,
-// to which it is one descriptor, without a thread.
+// epollSet is an epoll set. A goroutine sleeps on it in epoll_wait(2), which blocks its thread. If the set is shared
+// with the runtime's poller, where it is a single descriptor, a goroutine can sleep on it without blocking a thread.
 type epollSet struct {
 	fd   int // -1: not open
 	file *os.File
@@ -33,10 +33,10 @@ func (s *epollSet) share() (err error) {
 	return err
 }
 
-// add makes the set readable while fd is.
+// add makes the set readable while fd is readable.
 func (s *epollSet) add(fd int) error { return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN) }
 
-// addEdges makes the set readable each time that fd becomes readable, or is written to again.
+// addEdges makes the set readable each time that fd becomes readable or, for an eventfd, is written to (EPOLLET).
 func (s *epollSet) addEdges(fd int) error {
 	return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET)
 }
@@ -46,7 +46,7 @@ func (s *epollSet) remove(fd int) { _ = s.control(unix.EPOLL_CTL_DEL, fd, 0) }
 // mute keeps fd in the set, but ignores its events.
 func (s *epollSet) mute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, 0) }
 
-// unmute ends mute. If fd is readable, the set is too.
+// unmute ends mute. If fd is readable, the set becomes readable.
 func (s *epollSet) unmute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, unix.EPOLLIN) }
 
 func (s *epollSet) control(operation, fd int, events uint32) error {

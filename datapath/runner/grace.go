@@ -4,21 +4,22 @@ package runner
 
 import "time"
 
-// graceTime is the time for which the worker leaves the frames to a program that has stopped waiting and will soon wait
-// again. Frames that arrive meanwhile wait for the program, at most for twice this time.
+// graceTime is the length of the grace period, during which frames do not wake the worker, because a program that has
+// stopped waiting will probably soon wait again. Frames that arrive in this period wait for the program, for at most
+// twice this time.
 const graceTime = time.Millisecond
 
-// grace is that time. Setting a timer of the kernel takes about as long as sending a message (10 µs if the hypervisor
-// implements the timer). So it is set at most once in graceTime instead of for each wait, and not at all if programs
-// wait less often than that.
+// grace is the state of the grace period. Setting a timer of the kernel takes about as long as sending a message (10 µs
+// if the hypervisor implements the timer). The timer is therefore set at most once in graceTime instead of for each
+// wait, and not at all if programs wait less often.
 type grace struct {
 	timer   timer
-	running bool
-	again   bool      // it was started again meanwhile
-	noted   time.Time // when the last leader left
+	running bool      // the timer is running
+	again   bool      // start was called while the timer was running
+	noted   time.Time // time at which the last leader stopped waiting
 }
 
-// start starts the timer. If it is running, end will report that it must run again.
+// start starts the timer. If it is already running, end will return true.
 func (g *grace) start() {
 	if g.running {
 		g.again = true
@@ -28,14 +29,14 @@ func (g *grace) start() {
 	g.timer.set(graceTime)
 }
 
-// end is called when the timer has expired.
+// end is called when the timer has expired. It reports whether the grace period must be started again.
 func (g *grace) end() (again bool) {
 	again = g.again
 	g.running, g.again = false, false
 	return again
 }
 
-// note records that a leader leaves, and reports whether the previous one left less than graceTime ago.
+// note records that a leader stops waiting, and reports whether the previous one did less than graceTime ago.
 func (g *grace) note() (often bool) {
 	now := time.Now()
 	often = now.Sub(g.noted) < graceTime

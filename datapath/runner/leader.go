@@ -11,12 +11,12 @@ import (
 // Waiter is a program that sleeps until Events has an event, Closed or Done is closed, or Context is done.
 type Waiter struct {
 	Context context.Context
-	Events  <-chan struct{} // of a CQ
-	Closed  <-chan struct{} // with the CQ
-	Done    <-chan struct{} // with the session
+	Events  <-chan struct{} // the events of a CQ
+	Closed  <-chan struct{} // closed with the CQ
+	Done    <-chan struct{} // closed with the session
 }
 
-// over reports whether the wait is over. It consumes the event.
+// over reports whether the wait is over. It consumes an event.
 func (w *Waiter) over() bool {
 	select {
 	case <-w.Events:
@@ -29,30 +29,31 @@ func (w *Waiter) over() bool {
 	return true
 }
 
-// leader is a program that waits alone, and meanwhile runs rounds itself: it sleeps on the sockets, runs a round when a
-// frame has arrived, and finds its own completion. If the worker did that, each message would pass from one goroutine
-// to another, and for each such wake-up the runtime wakes another thread.
+// leader is a program that waits alone and runs rounds itself: it sleeps on the sockets, runs a round when a frame has
+// arrived, and finds its own completion. If the worker ran the round, it would have to wake the program for each
+// message, and for each such wake-up the Go runtime wakes another thread.
 //
-// If several programs wait, the worker runs the rounds for all.
+// If several programs wait, the worker runs the rounds for all of them.
 type leader struct {
 	waiter Waiter
 	spin   spin
-	waits  uint32
-	there  atomic.Bool // owns the fields above
-	asleep atomic.Bool // or about to be; see WakeLeader
+	waits  uint32      // number of waits
+	there  atomic.Bool // there is a leader, which owns the fields above
+	asleep atomic.Bool // the leader is asleep, or about to sleep; see WakeLeader
 }
 
-// waitsPerYield is the number of waits of a leader per yield. A program whose responses always arrive while the leader
-// spins would otherwise keep other goroutines from its processor. A yield is not cheap: see verbs.CQ.Poll.
+// waitsPerYield is the number of waits of a leader between two yields. A program whose responses always arrive while
+// the leader spins would otherwise never yield the processor to other goroutines. A yield is expensive; see
+// verbs.CQ.Poll.
 const waitsPerYield = 64
 
 // Lead makes a waiting program the leader, and returns true when its wait is over. It returns false at once if another
-// program waits too or the worker is not asleep: the program must then wait for its event. The caller has called
+// program waits too or the worker is not asleep: the program must then wait for its event. The caller must have called
 // BeginWait.
 func (r *Runner) Lead(waiter Waiter) (over bool) {
 	l := &r.leader
 	if r.State() != Asleep {
-		return false // it attends to the sockets when it falls asleep
+		return false // the worker watches the sockets when it falls asleep
 	}
 	if r.waiters.Load() != 1 || !l.there.CompareAndSwap(false, true) {
 		r.sleeper.attend()
@@ -81,20 +82,20 @@ func (r *Runner) lead() {
 	}
 }
 
-// runAsLeader runs rounds until the wait is over, or there is no more work; then it returns false, and the sleeper
-// waits for a frame.
+// runAsLeader runs rounds until the wait is over or there is no more work. It reports whether the wait is over;
+// otherwise the sleeper waits for a frame.
 func (r *Runner) runAsLeader(uintptr) (over bool) {
 	l := &r.leader
 	l.asleep.Store(false)
 	if r.runUntilOver() {
 		return true
 	}
-	l.asleep.Store(true) // before the last check, so that no event is missed: pairs with WakeLeader
+	l.asleep.Store(true) // before the last check of the events: pairs with WakeLeader
 	return l.waiter.over()
 }
 
-// runUntilOver runs rounds as long as they find work, and spins if that pays off. If it leaves work behind, it calls
-// the worker.
+// runUntilOver runs rounds as long as they find work, and then spins if spinning has been worthwhile. If it leaves
+// work, it calls the worker.
 func (r *Runner) runUntilOver() (over bool) {
 	l, spinning, more := &r.leader, false, false
 	for looks := true; looks; {
@@ -114,7 +115,7 @@ func (r *Runner) runUntilOver() (over bool) {
 	if spinning {
 		l.spin.end(over, r.worker.spin)
 	}
-	if over && more { // usually an acknowledgement
+	if over && more { // the remaining work is usually an acknowledgement
 		_, more = r.rounds.Round()
 	}
 	if more {
@@ -123,13 +124,13 @@ func (r *Runner) runUntilOver() (over bool) {
 	return over
 }
 
-// WakeLeader makes the leader check whether its wait is over. Any goroutine may call it. It pairs with runAsLeader: the
-// event was sent before.
+// WakeLeader makes the leader check whether its wait is over. The caller has sent the event before, which pairs with
+// runAsLeader. Any goroutine may call it.
 func (r *Runner) WakeLeader() {
 	if r.leader.asleep.Load() {
 		r.sleeper.wakeLeader()
 	}
 }
 
-// LeaderSleeps reports whether a leader sleeps, or is about to.
+// LeaderSleeps reports whether a leader sleeps, or is about to sleep.
 func (r *Runner) LeaderSleeps() bool { return r.leader.asleep.Load() }

@@ -18,7 +18,7 @@ func TestLitmusRest(t *testing.T) {
 	}, announce("BeginWait", "Runner.State", "turnTo", "park"), announce("notify", "WakeLeader", "runAsLeader", "Waiter.over"))
 }
 
-// announce models a program with work, and a sleeper that falls asleep.
+// announce models a program that has work, and a worker or leader that falls asleep.
 func announce(comes, wakes, rests, looks string) func(p *litmus.Program) {
 	return func(p *litmus.Program) {
 		p.Thread("program", func(t *litmus.Thread) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// spinTime lets a worker that was woken detect a program that polls, on a single processor.
+// spinTime is long enough for a woken worker to detect a polling program on a single processor.
 const spinTime = 50 * time.Microsecond
 
 // TestStates: in each state of the worker, an event, the goroutine that runs its round, and the next state.
@@ -92,7 +92,7 @@ func (w *work) alarmFor(due *time.Time) {
 	w.foundBy("worker")
 }
 
-// heard: each write wakes the worker, and counts as a call; after EndCalls none does.
+// heard checks that each write wakes the worker and counts as a call, until EndCalls.
 func heard(w *work) {
 	fd := newEventfd(w.T)
 	if err := w.HearCalls(fd, func() { w.posted.Add(1) }); err != nil {
@@ -123,7 +123,7 @@ func stuck(w *work) {
 	w.foundBy("worker")
 }
 
-// ended: the worker does not run for frames that no round receives.
+// ended checks that the worker does not run after End, although frames remain that no round receives.
 func ended(w *work) {
 	w.End()
 	w.frame()
@@ -146,7 +146,7 @@ func (w *work) park() {
 	})
 }
 
-// polled: a parked worker becomes busy again after a time, and at once when it is called.
+// polled checks that a parked worker becomes busy again after some time, and immediately when it is called.
 func polled(w *work) {
 	w.park()
 	w.is(Asleep)
@@ -174,7 +174,7 @@ func polledAndWaited(w *work) {
 	}
 }
 
-// kick posts, and runs the round in the caller's thread.
+// kick posts and runs the round in the caller's thread.
 func (w *work) kick() {
 	w.Helper()
 	w.posted.Add(1)
@@ -202,7 +202,8 @@ func kickedAndWaited(w *work) {
 	}
 }
 
-// polledLongAgo: a worker that a frame wakes does not park for a program that polled before the worker slept.
+// polledLongAgo checks that a worker that a frame has woken does not park for a program that polled before the worker
+// slept.
 func polledLongAgo(w *work) {
 	w.poll()
 	w.frameFor("worker")
@@ -226,7 +227,7 @@ func (w *work) lead(ctx context.Context) (result chan bool) {
 	go func() {
 		w.BeginWait()
 		over := w.Lead(Waiter{Context: ctx, Events: events})
-		w.EndWait() // before another program waits: of two none leads
+		w.EndWait() // before another program waits: if two wait, neither is the leader
 		result <- over
 	}()
 	w.wait("leader that sleeps", func() bool { return w.LeaderSleeps() })
@@ -251,7 +252,7 @@ func led(w *work) {
 	w.frameFor("worker")
 }
 
-// over: a leader's wait ends with its context, by an event, or when one of its channels is closed.
+// over checks that a leader's wait ends with its context, with an event, or when one of its channels is closed.
 func over(w *work) {
 	closed, events := make(chan struct{}), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(w.Context())
@@ -268,7 +269,7 @@ func over(w *work) {
 		ended := make(chan bool)
 		w.BeginWait()
 		go func() { ended <- w.Lead(row.waiter) }()
-		if row.waiter.Done == nil { // else it need not sleep
+		if row.waiter.Done == nil { // otherwise the leader may not sleep at all
 			w.wait("leader that sleeps", w.LeaderSleeps)
 		}
 		row.end()
@@ -291,8 +292,8 @@ func twoWait(w *work) {
 	w.frameFor("worker")
 }
 
-// left: a leader that leaves hands frames over to the worker, also after short waits in quick succession, at the end of
-// the grace.
+// left checks that frames wake the worker after a leader has stopped waiting, also after many short waits, then at the
+// end of the grace period.
 func left(w *work) {
 	for _, times := range []int{1, 2, 50} {
 		for range times {
@@ -308,8 +309,8 @@ func left(w *work) {
 	}
 }
 
-// alwaysReady: a program that never needs to sleep is not woken by frames; when it does other work, the worker finds
-// them.
+// alwaysReady checks that frames do not wake the worker while a program never needs to sleep, and that the worker finds
+// them when the program stops waiting.
 func alwaysReady(w *work) {
 	for range 20 {
 		w.is(Asleep)
@@ -353,7 +354,7 @@ func replacedForLeader(w *work) {
 
 func (w *work) replace() {
 	fd := newEventfd(w.T)
-	w.Cleanup(w.Stop) // before it is closed: other tests may get the same descriptor numbers
+	w.Cleanup(w.Stop) // before the descriptor is closed: other tests may get the same number
 	w.mu.Lock()
 	w.frames = fd
 	w.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// signals is a sleeper for links in memory, whose senders are goroutines of this process: sleepers wait for a channel.
-// So it also works in testing/synctest bubbles, where time does not advance while a goroutine is blocked in a system
-// call.
+// signals is a sleeper for in-memory links, whose senders are goroutines of this process. The worker and the leader
+// sleep on channels. It therefore also works in testing/synctest bubbles, where time does not advance while a goroutine
+// is blocked in a system call.
 //
 //	arrived ──► leader, if there is one ──► lead
-//	       └──► worker, unless the grace runs or programs run rounds ──► sleep
+//	       └──► worker, unless in a grace period or programs run rounds ──► sleep
 type signals struct {
 	worker, leader chan struct{} // of capacity 1
 	over           atomic.Bool   // close was called
@@ -22,7 +22,7 @@ type signals struct {
 	grace   grace
 	led     bool // there is a leader
 	watched bool // a frame wakes the worker; false while there is a leader
-	pending bool // a frame has arrived and woken no goroutine, or a leader that has not run a round since
+	pending bool // a frame has arrived, and neither has the worker been woken nor has a leader run a round since
 	calls   calls
 }
 
@@ -32,7 +32,7 @@ func newSignals() *signals {
 	return s
 }
 
-// signal wakes the receiver of a channel of capacity 1, now or at its next wait.
+// signal wakes the receiver of a channel of capacity 1, now or at its next receive.
 func signal(to chan struct{}) {
 	select {
 	case to <- struct{}{}:
@@ -85,7 +85,8 @@ func (s *signals) lead(rounds func(uintptr) (over bool)) (again bool) {
 // wakeLeader implements sleeper.
 func (s *signals) wakeLeader() { signal(s.leader) }
 
-// watch makes frames wake the worker, including those that have arrived. The caller holds mu, and there is no leader.
+// watch makes frames wake the worker, including frames that have arrived before. The caller holds mu. There must be no
+// leader.
 func (s *signals) watch() {
 	s.watched = true
 	if s.pending {
@@ -116,7 +117,7 @@ func (s *signals) handOver(waiters *atomic.Int32, hurry bool) {
 	defer s.mu.Unlock()
 	s.led = false
 	select {
-	case <-s.leader: // the next leader begins with a round
+	case <-s.leader: // discard the signal: the next leader begins with a round
 	default:
 	}
 	if often := s.grace.note(); often && !hurry && waiters.Load() == 1 && !s.over.Load() {
@@ -158,7 +159,7 @@ func (s *signals) endGrace() {
 	}
 }
 
-// sleepOn implements sleeper: there are no descriptors.
+// sleepOn implements sleeper. It does nothing, as there are no descriptors.
 func (s *signals) sleepOn([]int) {}
 
 // close implements sleeper.
@@ -179,5 +180,5 @@ func (s *signals) hearCalls(fd int, called func()) error {
 // endCalls implements sleeper.
 func (s *signals) endCalls(fd int) { s.calls.end(fd) }
 
-// takeCalls implements sleeper: a goroutine handles the calls.
+// takeCalls implements sleeper. It does nothing, as a goroutine handles the calls.
 func (s *signals) takeCalls() {}

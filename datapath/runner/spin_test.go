@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Spinning that never pays off is tried less and less often, and more often again after it has paid off.
+// Spinning that never hits is tried less and less often, and more often again after a hit.
 func TestSpin(t *testing.T) {
 	var s spin
 	tries := func(hit bool, most time.Duration) (n int) {

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timer wakes a sleeper once, at a time after set.
+// timer wakes a sleeper once, some time after set.
 type timer interface {
 	set(after time.Duration) // replaces an earlier time
-	stop()                   // also clears an expiry that has not been noticed
+	stop()                   // also clears an expiry that has not been handled
 	close()
 }
 
-// kernelTimer is a timer that makes a descriptor readable (timerfd_create(2)), for sleepers that wait for descriptors. A
-// timer of the runtime would wake a second thread there.
+// kernelTimer is a timer that makes a descriptor readable (timerfd_create(2)), for sleepers that wait for descriptors.
+// For these, a timer of the Go runtime would wake a second thread.
 type kernelTimer struct{ fd int }
 
 func newKernelTimer() (kernelTimer, error) {
@@ -42,7 +42,7 @@ func (t kernelTimer) close() {
 	}
 }
 
-// runtimeTimer is a timer of the runtime, which calls a function.
+// runtimeTimer is a timer of the Go runtime, which calls a function.
 type runtimeTimer struct{ *time.Timer }
 
 func newRuntimeTimer(call func()) runtimeTimer {

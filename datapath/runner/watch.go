@@ -4,11 +4,11 @@ package runner
 
 import "sync/atomic"
 
-// Choice of the goroutine that a frame wakes. While the worker sleeps, one of these holds: there is a leader; the
-// descriptors are watched and not muted, so that a frame wakes the worker; or the grace is running, and one of the
-// others holds after it.
+// Choice of the goroutine that a frame wakes. While the worker sleeps, one of these conditions holds: there is a
+// leader; or the descriptors are watched and not muted, so that a frame wakes the worker; or a grace period is in
+// progress, after which one of the other conditions holds.
 
-// attend makes frames wake the worker, unless there is a leader.
+// attend implements sleeper.
 func (s *descriptors) attend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -17,7 +17,7 @@ func (s *descriptors) attend() {
 	}
 }
 
-// takeOver makes the caller the leader: a frame wakes it instead of the worker.
+// takeOver implements sleeper.
 func (s *descriptors) takeOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +29,7 @@ func (s *descriptors) takeOver() {
 	}
 }
 
-// handOver ends takeOver. A frame wakes the worker from now on; if leaders change quickly and no other goroutine waits,
-// only after the grace. hurry reports that the alarm will expire, which is not a frame.
+// handOver implements sleeper.
 func (s *descriptors) handOver(waiters *atomic.Int32, hurry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +41,8 @@ func (s *descriptors) handOver(waiters *atomic.Int32, hurry bool) {
 	}
 }
 
-// leave stops watching until the grace has ended. A program that always finds a completion when it is about to wait is
-// saturated, and needs no wake-up: each frame of a watched descriptor costs the kernel one.
+// leave implements sleeper. It stops watching the descriptors, because each frame of a watched descriptor costs the
+// kernel a wake-up.
 func (s *descriptors) leave(waiters *atomic.Int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +53,15 @@ func (s *descriptors) leave(waiters *atomic.Int32) {
 	s.grace.start()
 }
 
-// ignore stops watching until attend or takeOver: programs, or the worker, poll for frames continuously.
+// ignore implements sleeper.
 func (s *descriptors) ignore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unwatch()
 }
 
-// endGrace makes a frame wake the worker, unless there is a leader, or was one meanwhile.
+// endGrace ends a grace period: frames wake the worker again, unless there is a leader. If the grace period was started
+// again meanwhile, endGrace starts a new one.
 func (s *descriptors) endGrace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *descriptors) endGrace() {
 	}
 }
 
-// sleepOn replaces the descriptors. Sleepers are woken by the new ones from then on.
+// sleepOn implements sleeper.
 func (s *descriptors) sleepOn(list []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *descriptors) sleepOn(list []int) {
 	}
 }
 
-// watch adds the descriptors to their set. The caller holds mu, as for the functions below.
+// watch adds the link's descriptors to frames. The caller holds mu, also for the functions below.
 func (s *descriptors) watch() {
 	if s.watched || s.closed {
 		return

@@ -21,9 +21,9 @@ type work struct {
 	*testing.T
 	*Runner
 	frames   int  // eventfd
-	inMemory bool // Arrived reports frames
+	inMemory bool // frames are announced by Arrived
 	posted   atomic.Int32
-	stuck    atomic.Bool // the link does not accept posted work: a round leaves it
+	stuck    atomic.Bool // the link does not accept posted work, so each round leaves it
 	events   time.Time   // for SetAlarm
 	timers   time.Time
 
@@ -31,8 +31,8 @@ type work struct {
 	rounds int
 	found  chan string // the goroutine that ran each round with work: the worker, the leader or the test
 	rest   State
-	rests  []State // in order
-	idle   bool    // the worker found no work in its last round before it sleeps
+	rests  []State // the announced states, in order
+	idle   bool    // the worker's last round before it sleeps has found no work
 }
 
 func newWork(t *testing.T, c Config) *work {
@@ -117,7 +117,7 @@ func (w *work) round() (worked, more bool) {
 	return worked, w.stuck.Load() && w.posted.Load() > 0
 }
 
-// runs returns the goroutine that runs the round, according to the stack.
+// runs returns the goroutine that runs the current round, which it determines from the stack.
 func runs() string {
 	stack := debug.Stack()
 	switch {
@@ -137,8 +137,8 @@ func (w *work) Rest(s State) {
 	w.rests = append(w.rests, s)
 }
 
-// is waits for a state of the worker. A worker that has announced that it will sleep may still find work, and be busy
-// again.
+// is waits for a state of the worker. A worker that has announced that it will sleep may still find work and become
+// busy again.
 func (w *work) is(s State) {
 	w.Helper()
 	w.wait("worker "+s.String(), func() bool {
@@ -148,7 +148,7 @@ func (w *work) is(s State) {
 	})
 }
 
-// wait runs until done. The limit only ends a test that hangs.
+// wait waits until done returns true. Its limit only ends a test that hangs.
 func (w *work) wait(what string, done func() bool) {
 	w.Helper()
 	for start := time.Now(); !done(); {

@@ -11,26 +11,29 @@ import (
 
 // worker runs rounds when no program does.
 //
-// It is an ordinary goroutine, not locked to a thread. If programs of this process run rounds too, it sleeps in the
-// runtime's poller. The alternative, a thread in epoll_wait(2), was measured to be slower: whenever that thread sleeps,
-// the runtime's monitor must take its P away and polls for that every 20 µs, which cost a program that polls inline a
-// tenth of its messages. Also, a goroutine that a completion wakes runs at once on the worker's thread when the worker
-// yields. If all programs are other processes (Config.Alone), the thread is faster: through the poller each wake-up
+// It is an ordinary goroutine, not locked to a thread.
+//
+// If programs of this process run rounds too, it sleeps in the runtime's poller. Measurements have shown that sleeping
+// in epoll_wait(2) is slower: whenever the thread sleeps, the runtime's monitor (sysmon) must retake its P, and runs
+// every 20 µs to do so, which reduces the throughput of a program that polls by a tenth. Also, a goroutine that a
+// completion wakes runs immediately on the worker's thread when the worker yields.
+//
+// If all programs are other processes (Config.Alone), epoll_wait(2) is faster, because each wake-up through the poller
 // wakes three or four threads.
 type worker struct {
 	spin    time.Duration
 	alone   bool
 	started bool
 	doing   atomic.Uint32 // a State
-	polling atomic.Bool   // a program ran a round, or tried to, since the worker last checked
+	polling atomic.Bool   // a program has run a round, or has tried to, since the worker last checked
 	unpark  chan struct{} // of capacity 1
 	stop    atomic.Bool
 	done    chan struct{}
 
-	looks    int  // polls since the worker last found work
-	spinning bool // of a worker that is alone
-	tries    spin
-	yielded  time.Time
+	looks    int       // number of polls since the worker last found work
+	spinning bool      // if alone: a try is in progress
+	tries    spin      // if alone
+	yielded  time.Time // if alone: time of the last yield
 }
 
 func (w *worker) init(c Config) {
@@ -41,17 +44,16 @@ func (w *worker) init(c Config) {
 
 func (w *worker) state() State { return State(w.doing.Load()) }
 
-// manyRounds is the number of rounds with work, without a sleep in between, after which the kernel stops watching the
-// sockets for the worker.
+// manyRounds is the number of rounds with work and without a sleep after which the worker stops watching the sockets.
 const manyRounds = 16
 
-// callRounds is the number of rounds of a busy worker between checks for calls of other processes.
+// callRounds is the number of rounds of a busy worker between two checks for calls of other processes.
 const callRounds = 32
 
 func (r *Runner) work() {
 	w := &r.worker
 	defer close(w.done)
-	debug.SetPanicOnFault(true) // rounds contain faults of shared memory that is not mapped
+	debug.SetPanicOnFault(true) // an access to unmapped shared memory panics, which Rounds contains
 	lastWork, busy := time.Now(), 0
 	for !w.stop.Load() {
 		if r.notNeeded() {
@@ -69,13 +71,14 @@ func (r *Runner) work() {
 				r.sleeper.takeCalls()
 			}
 			lastWork = time.Now()
-			if !w.alone && r.waiters.Load() > 0 { // what they post next leaves with the frames of one round
+			// Let the waiting programs run: their next requests are then sent together in one round.
+			if !w.alone && r.waiters.Load() > 0 {
 				runtime.Gosched()
 			}
 			continue
 		}
 		if !w.alone {
-			runtime.Gosched() // let a goroutine run that a completion has woken
+			runtime.Gosched() // let goroutines run that a completion has woken
 		}
 		if !w.looksOn(lastWork) || r.alarm.events.Load() { // delayed events need no low latency
 			busy, w.looks = 0, 0
@@ -90,13 +93,13 @@ func (r *Runner) work() {
 }
 
 // notNeeded reports whether a program has run rounds since the worker last checked, and no program waits for a
-// completion. A program that waits may need the worker to receive frames.
+// completion. Programs that wait may need the worker to receive frames.
 func (r *Runner) notNeeded() bool {
 	return r.worker.polling.Load() && r.worker.polling.Swap(false) && r.waiters.Load() == 0
 }
 
-// yieldGap is the interval at which a worker that sleeps in its thread yields. Without a yield for 10 ms, the runtime's
-// monitor would wake every 20 µs, and take its P away while it sleeps.
+// yieldGap is the interval at which a worker that sleeps in epoll_wait(2) yields. After 10 ms without a yield, the
+// runtime's monitor (sysmon) would run every 20 µs, and retake the P of the worker while it sleeps.
 const yieldGap = 5 * time.Millisecond
 
 func (w *worker) yieldSometimes(now time.Time) {
@@ -106,8 +109,8 @@ func (w *worker) yieldSometimes(now time.Time) {
 	}
 }
 
-// looksOn reports whether the worker polls for work once more before it sleeps. Programs of other processes may need
-// its processor, so for them it spins only if that has found work.
+// looksOn reports whether the worker polls for work once more before it sleeps. Programs in other processes may need
+// its processor, so a worker that is alone spins only as often as spinning has found work (see spin).
 func (w *worker) looksOn(lastWork time.Time) bool {
 	switch {
 	case !w.alone:
@@ -130,8 +133,8 @@ func (w *worker) found() {
 	}
 }
 
-// rest announces that the worker stops polling, runs a last round, and waits according to state. It does not sleep if
-// the last round found work.
+// rest announces that the worker stops polling, runs a last round, and then sleeps or parks according to state. It does
+// not sleep if the last round found work.
 func (r *Runner) rest(state State) {
 	r.turnTo(state)
 	worked, more := r.lastRound(state)
@@ -151,7 +154,7 @@ func (r *Runner) rest(state State) {
 }
 
 func (r *Runner) turnTo(state State) {
-	r.worker.doing.Store(uint32(state)) // pairs with State in Call and BeginWait: the last round, or park, follows it
+	r.worker.doing.Store(uint32(state)) // before the last round, and park: pairs with State in Call and BeginWait
 	r.rounds.Rest(state)
 }
 
@@ -164,7 +167,7 @@ func (r *Runner) lastRound(state State) (worked, more bool) {
 
 // park waits for a call, at most for RetryTime. It does not wait if a program waits for a completion.
 func (r *Runner) park() {
-	if r.waiters.Load() != 0 { // pairs with BeginWait; turnTo precedes it
+	if r.waiters.Load() != 0 { // after turnTo: pairs with BeginWait
 		return
 	}
 	timer := time.NewTimer(RetryTime)
