@@ -10,24 +10,24 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// fast is the state of a region that requests register (IBA 10.6.5): a list of memory, which the program and the card
-// share, and, while it is registered, the memory in that list.
+// fast is the state of a fast region, which requests register (IBA 10.6.5). It has a list in memory that the program
+// and the card share and, while it is registered, the memory to which that list refers.
 //
-// Contiguous memory becomes the region's Memory and is found as that of other regions. Other memory consists of pieces,
-// each of which begins where the previous one ends.
+// If that memory is contiguous, it becomes MR.Memory and is found like that of other regions. Otherwise it consists of
+// pieces, whose offsets in the region are consecutive.
 //
 //	free ── register ──► valid ── invalidate ──► free
-type fast struct { // the last one; while the region is free its LKey is 0, so that it is not found
-	key       ib.LKey // the last one; the region's LKey is 0 while it is free, so that nothing finds it
-	list      []byte
+type fast struct {
+	key       ib.LKey         // the last key; while the region is free, MR.LKey is 0, so that the region is not found
+	list      []byte          // see ring.RegEntry
 	direction ib.DMADirection // the operations permitted on all of its memory
 	pieces    [][]byte
 	of        []*MR      // the regions of the pieces
 	ends      []uint64   // end offsets of the pieces
-	integrity *integrity // of a region with signatures; else nil
+	integrity *integrity // state of a region with signatures; nil: it has none
 }
 
-// NewFastMR returns a free region with the list that its program writes (ring.RegEntry).
+// NewFastMR returns a free region with a list that its program writes (ring.RegEntry).
 func NewFastMR(key ib.LKey, pd PD, list []byte) *MR {
 	f := newFast(key, list)
 	return &MR{PD: pd, fast: &f}
@@ -41,7 +41,7 @@ func newFast(key ib.LKey, list []byte) fast {
 // SetFastMR assigns a fast region to its key's index.
 func (t *Table) SetFastMR(mr *MR) { t.put(mr.fast.key, mr, nil) }
 
-// holds reports whether bytes at an offset belong to the region.
+// holds reports whether length bytes from offset on belong to the region.
 func (f *fast) holds(offset, length uint64) bool {
 	size := f.length()
 	if f.signed() {
@@ -58,10 +58,10 @@ func (f *fast) length() uint64 {
 	return 0
 }
 
-// signed reports whether the region is registered with signatures: its bytes are moved, not found.
+// signed reports whether the region is registered with signatures: its bytes are accessed with move, not with piece.
 func (f *fast) signed() bool { return f.integrity != nil && f.integrity.on }
 
-// piece returns the first contiguous piece of a range that the region holds.
+// piece returns the first contiguous piece of a range of the region.
 func (f *fast) piece(offset, length uint64) []byte {
 	i := sort.Search(len(f.ends), func(i int) bool { return offset < f.ends[i] })
 	if i == len(f.ends) {
@@ -77,7 +77,7 @@ func (f *fast) piece(offset, length uint64) []byte {
 const regAccess = ib.AccessLocalWrite | ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic |
 	ib.AccessMWBind | ib.AccessZeroBased | ib.AccessOptionalRange
 
-// regRemote are those of regAccess that permit operations to peers.
+// regRemote are the flags of regAccess that are stored in MR.Remote.
 const regRemote = ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic | ib.AccessMWBind
 
 // Register registers a fast region for the memory in its list, under a new key. The region must be free.
@@ -108,8 +108,8 @@ func (t *Table) Register(pd PD, key ib.RKey, base uint64, r ring.Reg, signed boo
 	return ib.WCSuccess
 }
 
-// translate finds the memory in the list, and checks that the permitted operations suffice. The program can change the
-// list at any time, so each entry is copied once.
+// translate finds the memory to which the list refers, and checks that it permits the requested access. The program can
+// change the list at any time, so each entry is read only once.
 func (f *fast) translate(t *Table, r ring.Reg) bool {
 	f.direction = ib.DMABidirectional
 	size, run := uint64(0), ring.RegEntry{} // run is the last piece
@@ -137,7 +137,8 @@ func (f *fast) translate(t *Table, r ring.Reg) bool {
 		(r.Access&ib.AccessLocalWrite == 0 || f.direction.Allows(true)) && (!reads || f.direction.Allows(false))
 }
 
-// narrow restricts the permitted operations to those of another piece; false if none remains for all pieces.
+// narrow restricts the permitted operations to those of one more piece. It returns false if no operation is permitted
+// on all pieces.
 func (f *fast) narrow(d ib.DMADirection) bool {
 	if f.direction == ib.DMABidirectional {
 		f.direction = d
@@ -158,7 +159,7 @@ func (f *fast) forget() {
 	}
 }
 
-// Free revokes the key of a fast region; false while windows are bound to it.
+// Free revokes the key of a fast region. It returns false, without any effect, while windows are bound to the region.
 func (m *MR) Free() bool {
 	if m.windows > 0 {
 		return false

@@ -7,8 +7,10 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Find returns the bytes of an SGE from an offset on: the first contiguous piece, and the number of the length bytes
-// that it covers. ok is false if a queue pair of the PD is not permitted to access all of the SGE.
+// Find returns the first contiguous piece of the memory of an SGE from offset on. n is the number of bytes, of the
+// length requested ones, that it covers. ok is false if a queue pair of the PD is not permitted to access all of the
+// SGE. For a null region, piece is nil. For a region with signatures, piece is nil and n is 0: the caller must use
+// Move.
 func (t *Table) Find(sge ib.SGE, offset, length int, pd PD, write bool) (piece []byte, n int, ok bool) {
 	mr := t.region(sge.LKey)
 	if mr == nil {
@@ -34,8 +36,8 @@ func (t *Table) Find(sge ib.SGE, offset, length int, pd PD, write bool) (piece [
 	return piece, len(piece), true
 }
 
-// whole returns the memory of an SGE that is contiguous in a region with memory of its own, the usual case; nil if Find
-// is needed, or the access is not permitted. The SGE is not empty.
+// whole returns the memory of an SGE if it is contiguous in MR.Memory, which is the usual case. It returns nil if the
+// caller must use Find, or the access is not permitted. The SGE must not be empty.
 func (t *Table) whole(sge ib.SGE, pd PD, write bool) []byte {
 	mr := t.region(sge.LKey)
 	if mr == nil || mr.PD != pd || write && !mr.Write {
@@ -45,20 +47,21 @@ func (t *Table) whole(sge ib.SGE, pd PD, write bool) []byte {
 	return memory
 }
 
-// Move moves bytes of an SGE in a region with signatures, which Find has found.
+// Move copies bytes from an SGE, or with write to it, in a region with signatures. Find has permitted the access
+// before.
 func (t *Table) Move(sge ib.SGE, offset int, bytes []byte, write bool) bool {
 	mr := t.region(sge.LKey)
 	return mr != nil && mr.move(sge.Addr-mr.Base+uint64(offset), bytes, write)
 }
 
-// MoveRemote moves bytes of a region with signatures, which Remote has found.
+// MoveRemote is Move for an R_Key. Remote has permitted the access before.
 func (t *Table) MoveRemote(key ib.RKey, addr uint64, bytes []byte, write bool) bool {
 	mr := t.region(ib.LKey(key))
 	return mr != nil && mr.fast != nil && mr.fast.signed() && mr.move(addr-mr.Base, bytes, write)
 }
 
-// mapped finds the bytes of an SGE with the local DMA key. Its address determines the region, whatever the PD, and the
-// permitted operations.
+// mapped is Find for an SGE with the local DMA key, whose address contains the region and the permitted operations. The
+// PD is not checked.
 func (t *Table) mapped(sge ib.SGE, offset, length int, write bool) (piece []byte, n int, ok bool) {
 	if sge.LKey != ib.LocalDMALKey {
 		return nil, 0, false
@@ -71,7 +74,8 @@ func (t *Table) mapped(sge ib.SGE, offset, length int, write bool) (piece []byte
 	return memory[offset : offset+length], length, true
 }
 
-// dma finds the memory of an address for the local DMA key. A fast region has no memory of its own.
+// dma returns the memory and the region of an address for the local DMA key. ok is false for a fast region, which has
+// no memory of its own.
 func (t *Table) dma(addr ib.DMAAddr, length uint64) (memory []byte, of *MR, ok bool) {
 	k := t.find(addr.Key())
 	if k == nil || k.mr == nil || k.mr.fast != nil {
@@ -81,9 +85,9 @@ func (t *Table) dma(addr ib.DMAAddr, length uint64) (memory []byte, of *MR, ok b
 	return memory, k.mr, ok
 }
 
-// Remote returns the memory of an R_Key in a packet for a queue pair, or its first piece; ok is false if the access is
-// not permitted. It looks the key up for each packet, so that a revoked key gives no access. An access of length 0
-// needs no valid key (IBA 9.7.4.1.2).
+// Remote returns the first contiguous piece of the memory that a packet for a queue pair addresses by an R_Key; ok is
+// false if the access is not permitted. It is called for each packet, so that a key that was revoked during a message
+// grants no further access. An access of length 0 needs no valid key (IBA 9.7.4.1.2).
 func (t *Table) Remote(holder any, pd PD, key ib.RKey, addr uint64, length uint32, access ib.AccessFlags) (memory []byte, ok bool) {
 	if length == 0 {
 		return nil, true
@@ -100,7 +104,8 @@ func (t *Table) Remote(holder any, pd PD, key ib.RKey, addr uint64, length uint3
 	return nil, false
 }
 
-// MoveAll writes a payload to the memory of a list that includes regions with signatures, from an offset on.
+// MoveAll writes a payload to the memory of an SGE list that includes regions with signatures, from offset on. It
+// returns false if the access is not permitted.
 func (t *Table) MoveAll(list ring.SGList, pd PD, offset int, payload []byte) bool {
 	for sge, rest, some := list.Next(); some && len(payload) > 0; sge, rest, some = rest.Next() {
 		size := int(sge.Length)

@@ -23,8 +23,8 @@ func found(s *Table, sge ib.SGE, pd PD, write bool) []byte {
 	return piece
 }
 
-// FuzzMemory compares the check of an SGE with arithmetic without overflow: either the bytes from address to address
-// plus length are in the region, which starts at its base, or access is refused.
+// FuzzMemory compares the check of an SGE with arithmetic that does not overflow: access is permitted only if the bytes
+// from the address to the address plus the length are in the region, which starts at its base.
 func FuzzMemory(f *testing.F) {
 	for _, base := range []uint64{0, 1, 4096, 1<<63 - 1, math.MaxUint64 - 100} {
 		f.Add(base, base, uint32(100))
@@ -56,7 +56,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// A region of another PD, one without local write access, and a key with another low byte give no access, whatever the
+// A region of another PD, a region without local write access, and a key with another low byte grant no access to any
 // address.
 func TestMemoryIsChecked(t *testing.T) {
 	s := &Table{}

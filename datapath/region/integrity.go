@@ -8,36 +8,36 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// integrity is the additional state of a fast region with signatures (IB_MR_TYPE_INTEGRITY): the location of the fields
-// in memory, and the checks, insertions and removals of fields during a copy. Addresses count the bytes on the wire.
+// integrity is the additional state of a fast region with signatures (IB_MR_TYPE_INTEGRITY): the location of the T10-PI
+// fields in memory, and the checks, insertions and removals of fields during a copy. Offsets in the region count bytes
+// on the wire.
 //
 //	memory: blocks, or blocks and fields, or fields in a separate list ◄── move ──► wire: blocks, or blocks and fields
 //
-// Bytes are moved in order: an access that continues where the last one ended, as the next packet does, sums each block
-// once.
+// If accesses are consecutive, as those of consecutive packets are, the checksum of each block is computed only once.
 type integrity struct {
 	meta     fast   // the fields, if they have a separate list
-	settings []byte // ib.SigAttrs, shared with the program
+	settings []byte // the attributes (ring.GetSigAttrs) in memory shared with the program
 	on       bool   // the region is registered with signatures
 	attrs    t10.Attrs
-	apart    bool   // meta is used
+	apart    bool   // the fields have a separate list: meta is used
 	size     uint64 // length on the wire, in bytes
 
 	out, in stream
-	last    *uint64 // position of the current stream in the list that next returned memory of
-	failed  bool    // a check failed since the last SigStatus
-	err     ib.SigErr
+	last    *uint64   // position of the current stream in the list from which next has returned memory
+	failed  bool      // a check has failed since the last SigStatus
+	err     ib.SigErr // the first such failure
 }
 
-// stream is the progress in one direction.
+// stream is the position of the copy in one direction.
 type stream struct {
 	transfer   t10.Transfer
 	wire       uint64 // offset on the wire
 	data, meta uint64 // offsets in the lists
 }
 
-// NewIntegrityMR is NewFastMR for a region with signatures: its memory holds a list of data, a list of fields of equal
-// length, and the attributes.
+// NewIntegrityMR is NewFastMR for a region with signatures. memory contains the list of the data, the list of the
+// fields, which has the same length, and the attributes.
 func NewIntegrityMR(key ib.LKey, pd PD, memory []byte) *MR {
 	length := (len(memory) - ring.SigAttrsLen) / 2 / ring.RegEntryLen * ring.RegEntryLen
 	mr := NewFastMR(key, pd, memory[:length])
@@ -45,8 +45,8 @@ func NewIntegrityMR(key ib.LKey, pd PD, memory []byte) *MR {
 	return mr
 }
 
-// prepare reads the attributes and the list of fields, after the region's data has been found. Data and fields must be
-// whole blocks, in memory and on the wire.
+// prepare reads the attributes and the list of the fields, after translate has found the region's data. It returns
+// false if they are invalid. Data and fields must consist of whole blocks, in memory and on the wire.
 func (n *integrity) prepare(t *Table, data *fast, r ring.Reg) bool {
 	given, fields := ring.GetSigAttrs(n.settings)
 	n.attrs = t10.Attrs{CheckMask: given.CheckMask, Mem: domainOf(&given.Mem), Wire: domainOf(&given.Wire)}
@@ -75,8 +75,8 @@ func (n *integrity) prepare(t *Table, data *fast, r ring.Reg) bool {
 	return true
 }
 
-// aligned reports whether a block of one side is a whole number of blocks of the other. Then both sides begin a block
-// at some place in any 64 KiB, which bounds the work of an access that begins anywhere.
+// aligned reports whether a block of one side is a whole number of blocks of the other side. If so, blocks of both
+// sides begin at the same place at least once in 64 KiB, which limits the work of an access that begins anywhere.
 func aligned(a, b *t10.Domain) bool {
 	return a.FieldLen() == 0 || b.FieldLen() == 0 || a.Interval%b.Interval == 0 || b.Interval%a.Interval == 0
 }
@@ -93,8 +93,8 @@ func domainOf(d *ib.SigDomain) t10.Domain {
 	}}
 }
 
-// move copies bytes from the wire side at an offset, or with write to it. They belong to the region. It returns false
-// for bytes to write that neither continue where the last ones ended nor begin a block.
+// move copies bytes of the region as they are on the wire, from offset on, or with write to the region. The range must
+// belong to the region. It returns false for bytes to write that neither follow the last ones nor begin a block.
 func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
 	n := m.fast.integrity
 	s := &n.out
@@ -117,7 +117,7 @@ func (m *MR) move(offset uint64, bytes []byte, write bool) bool {
 	return true
 }
 
-// keep records a failed check, unless there is an earlier one that SigStatus has not returned yet.
+// keep records a failed check, unless an earlier one has not been returned by SigStatus yet.
 func (n *integrity) keep(err t10.Err, key ib.LKey) {
 	if !n.failed {
 		n.failed = true
@@ -125,7 +125,7 @@ func (n *integrity) keep(err t10.Err, key ib.LKey) {
 	}
 }
 
-// seek sets the position of a stream to an offset on the wire.
+// seek sets the position of a stream to an offset on the wire. It returns false if that is not possible.
 func (n *integrity) seek(s *stream, offset uint64, data *fast, write bool) bool {
 	mem, wire := blockOf(&n.attrs.Mem), blockOf(&n.attrs.Wire)
 	to := offset
@@ -160,7 +160,7 @@ func (n *integrity) seek(s *stream, offset uint64, data *fast, write bool) bool 
 	return true
 }
 
-// blockOf returns the length of a block and its field; 0 without fields.
+// blockOf returns the length of a block including its field, in bytes; 0 if the domain has no fields.
 func blockOf(d *t10.Domain) uint64 {
 	if d.FieldLen() == 0 {
 		return 0
@@ -168,18 +168,18 @@ func blockOf(d *t10.Domain) uint64 {
 	return uint64(d.Interval) + uint64(d.FieldLen())
 }
 
-// give fills bytes for the wire.
+// give fills bytes with the next ones for the wire.
 func (n *integrity) give(bytes []byte, data *fast) {
 	for s := &n.out; len(bytes) > 0; {
 		from := n.next(s, data, false)
 		put, took := s.transfer.Move(bytes, from)
 		*n.last += uint64(took)
 		if bytes = bytes[put:]; put == 0 && took == 0 {
-			clear(bytes) // unreachable, but the frame may hold another program's data
+			clear(bytes) // should not happen; the frame may contain data of another program
 			return
 		}
 	}
-	s := &n.out // the last field of memory is checked, although it is not sent
+	s := &n.out // at the end, check the last field in memory, which is not sent
 	if s.wire == n.size {
 		for {
 			from := n.next(s, data, false)
@@ -203,7 +203,7 @@ func (n *integrity) take(bytes []byte, data *fast) {
 	}
 }
 
-// next returns the memory at which a stream continues.
+// next returns the memory at the position of a stream, and sets last to that position.
 func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 	inField, length := s.transfer.NextSource()
 	if write {
@@ -218,7 +218,8 @@ func (n *integrity) next(s *stream, data *fast, write bool) []byte {
 	return list.piece(*at, min(uint64(length), left))
 }
 
-// SigStatus returns the first failed check of the region's signatures since the region was registered or SigStatus was called.
+// SigStatus returns the first failed check of the region's signatures since the region was registered or SigStatus was
+// called.
 func (m *MR) SigStatus() (err ib.SigErr, failed bool) {
 	if m.fast == nil || m.fast.integrity == nil {
 		return err, false

@@ -11,7 +11,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// signedMR is a session with a region whose data, and fields if they have a list, are in pieces of another.
+// signedMR is a session with a region with signatures. Its data, and its fields if they have a separate list, are in
+// pieces of another region.
 type signedMR struct {
 	*testing.T
 	s           *Table
@@ -60,8 +61,8 @@ func difOf(app uint16) (d ib.SigDomain) {
 	return d
 }
 
-// A repeated read from any place returns the same bytes, and blocks in another order are stored in their places. Bytes
-// that neither continue nor begin a block are refused. No field check fails.
+// Repeated reads from any place return the same bytes, and blocks that are written in another order are stored at their
+// places. Bytes to write that neither follow the last ones nor begin a block are refused. No field check fails.
 func TestSignaturesAtAnyPlace(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -129,8 +130,8 @@ func TestSignaturesAtAnyPlace(t *testing.T) {
 	}
 }
 
-// Blocks are refused if both sides do not begin one together often enough: an access in between could take a whole
-// round.
+// Attributes are refused if blocks of both sides rarely begin at the same place: an access between two such places
+// could take as long as a whole round.
 func TestBlocksAreAligned(t *testing.T) {
 	for intervals, want := range map[[2]uint16]bool{{512, 4096}: true, {4096, 512}: true, {512, 512}: true, {512, 768}: false, {65535, 65534}: false} {
 		n := &integrity{settings: make([]byte, ring.SigAttrsLen)}

@@ -6,21 +6,21 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// A key identifies a memory region or a memory window of a session, to its own program (lkey) and to peers (rkey).
-// Peers must not be able to guess keys, so a key does not contain its place in the table:
+// A key identifies a memory region or a memory window of a session, for its own program (lkey) and for peers (rkey).
+// Peers must not be able to guess keys, so keys are random:
 //
 //	index, 24 bits, random | low 8 bits: random for a region; chosen by the owner for a window (ib_inc_rkey)
 //
-// The index is drawn so that its low bits are those of a free slot. In a table that is at most half full this costs one
-// bit of 24, and a key is found, or not, with one access.
+// An index is drawn until its low bits are those of a free slot in the table. As the table is at most half full, this
+// costs about one bit of randomness, and a look-up needs only one access.
 
-// Table holds the objects of a session's keys.
+// Table holds the memory regions and windows of a session.
 type Table struct {
-	slots []keyed // a power of two
-	count int
+	slots []keyed // the length is a power of two
+	count int     // number of slots in use
 }
 
-// keyed is a slot: a region, a window, or free.
+// keyed is a slot: it holds a region, a window, or neither.
 type keyed struct {
 	index uint32
 	mr    *MR
@@ -31,7 +31,7 @@ func keyIndex(key ib.LKey) uint32 { return uint32(key) >> 8 }
 
 func (k *keyed) free() bool { return k.mr == nil && k.mw == nil }
 
-// slot returns the slot of a key's index.
+// slot returns the slot for a key's index; nil if the table is empty.
 func (t *Table) slot(key ib.LKey) *keyed {
 	if len(t.slots) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (t *Table) slot(key ib.LKey) *keyed {
 	return &t.slots[keyIndex(key)&uint32(len(t.slots)-1)]
 }
 
-// find returns the slot that holds a key's index; nil if none does.
+// find returns the slot that holds a key's index; nil if there is none.
 func (t *Table) find(key ib.LKey) *keyed {
 	if k := t.slot(key); k != nil && k.index == keyIndex(key) {
 		return k
@@ -47,7 +47,7 @@ func (t *Table) find(key ib.LKey) *keyed {
 	return nil
 }
 
-// put assigns a region or a window to a key's index; with neither it removes the object.
+// put assigns a region or a window to a key's index. If both are nil, it removes the object.
 func (t *Table) put(key ib.LKey, mr *MR, mw *MW) {
 	for t.slot(key) == nil || !t.slot(key).free() && t.slot(key).index != keyIndex(key) {
 		t.grow()
@@ -63,7 +63,7 @@ func (t *Table) put(key ib.LKey, mr *MR, mw *MW) {
 	}
 }
 
-// grow doubles the table. Keys in separate slots stay in separate slots.
+// grow doubles the size of the table. Keys in different slots stay in different slots.
 func (t *Table) grow() {
 	old := t.slots
 	t.slots = make([]keyed, max(8, 2*len(old)))
@@ -74,7 +74,8 @@ func (t *Table) grow() {
 	}
 }
 
-// DrawKey draws a key for a region or a window from random. SetMR or SetMW uses it before another key is drawn.
+// DrawKey draws a key for a region or a window from random. The caller must pass it to SetMR or SetMW before it draws
+// another key.
 func (t *Table) DrawKey(random func() uint32) ib.LKey {
 	if 2*(t.count+1) > len(t.slots) {
 		t.grow()
@@ -95,7 +96,7 @@ func (t *Table) SetMW(key ib.RKey, mw *MW) {
 	t.put(ib.LKey(key), nil, mw)
 }
 
-// ClearKey removes the object of a key: a region, or a window, which is unbound.
+// ClearKey removes the region or the window of a key. A window is unbound.
 func (t *Table) ClearKey(key ib.LKey) {
 	if k := t.find(key); k != nil {
 		if k.mw != nil {
@@ -116,7 +117,7 @@ func (t *Table) region(key ib.LKey) *MR {
 	return nil
 }
 
-// window returns the window of a key, whatever its low 8 bits are; nil if the key has none.
+// window returns the window of a key, whose low 8 bits are ignored; nil if the key has none.
 func (t *Table) window(key ib.RKey) *MW {
 	if k := t.find(ib.LKey(key)); k != nil {
 		return k.mw

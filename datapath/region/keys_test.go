@@ -9,8 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// Keys are found after others have been added and removed, and no other keys are. The table is never more than half
-// full.
+// After keys have been added and removed, exactly the remaining ones are found. The table is never more than half full.
 func TestKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -53,7 +52,7 @@ func TestKeys(t *testing.T) {
 	s.ClearKey(0x12345678) // a key that does not exist
 }
 
-// A key's index is not 0, and its slot is free.
+// The index of a drawn key is not 0, and its slot is free.
 func TestDrawnKeys(t *testing.T) {
 	s := new(Table)
 	s.SetMR(&MR{LKey: 0x155})
@@ -74,7 +73,7 @@ func TestDrawnKeys(t *testing.T) {
 	}
 }
 
-// Keys are counted once, whatever the operations.
+// Each key is counted once, after any sequence of operations.
 func TestKeysAreCounted(t *testing.T) {
 	s := new(Table)
 	s.ClearKey(0x155)

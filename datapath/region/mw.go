@@ -17,9 +17,9 @@ type MW struct {
 	of     *MR     // the region that it is bound to; nil: none
 	base   uint64  // the address of its first byte
 	from   uint64  // offset of that byte in the region
-	length uint64  // bytes
+	length uint64  // length, in bytes
 	access ib.AccessFlags
-	holder any // the queue pair of a window of type 2: only packets for it may use the window
+	holder any // type 2: the queue pair that the window is bound to; only packets for it may use the window
 }
 
 func (w *MW) unbind() {
@@ -29,8 +29,8 @@ func (w *MW) unbind() {
 	w.of, w.holder = nil, nil
 }
 
-// part returns the window's memory from an offset on, or its first piece; ok is false if the window does not hold all
-// of it.
+// part returns the first contiguous piece of length bytes of the window from offset on; ok is false if they are not all
+// in the window.
 func (w *MW) part(offset, length uint64) (memory []byte, ok bool) {
 	if offset > w.length || length > w.length-offset {
 		return nil, false
@@ -38,7 +38,7 @@ func (w *MW) part(offset, length uint64) (memory []byte, ok bool) {
 	return w.of.part(w.from+offset, length)
 }
 
-// admits reports whether packets for a queue pair, with a PD, may use the window under a key.
+// admits reports whether packets for a queue pair with the given PD may use the window with the given key.
 func (w *MW) admits(key ib.RKey, holder any, pd PD) bool {
 	return w.of != nil && w.key == key && w.PD == pd && (w.holder == nil || w.holder == holder)
 }
@@ -46,8 +46,8 @@ func (w *MW) admits(key ib.RKey, holder any, pd PD) bool {
 // bindAccess are the access flags that a window may have.
 const bindAccess = ib.AccessRemoteWrite | ib.AccessRemoteRead | ib.AccessRemoteAtomic | ib.AccessZeroBased
 
-// Bind binds a window to a part of a region, under a new key. A window of type 1 may be bound again, and a length of 0
-// unbinds it; a window of type 2 must be invalidated first.
+// Bind binds a window to a part of a region, with a new key. A window of type 1 may be bound again, and a length of 0
+// unbinds it. A window of type 2 must be invalidated before it is bound again.
 func (t *Table) Bind(holder any, pd PD, key ib.RKey, addr uint64, b ring.Bind) ib.WCStatus {
 	mw, mr := t.window(key), t.region(b.LKey)
 	switch {
@@ -77,9 +77,9 @@ func (t *Table) Bind(holder any, pd PD, key ib.RKey, addr uint64, b ring.Bind) i
 	return ib.WCSuccess
 }
 
-// Invalidate revokes the key of a window of type 2 or of a fast region, on behalf of its program or its peer. It
-// returns false if the queue pair is not permitted to do so: other regions keep their keys until they are deregistered.
-// A peer may invalidate only keys that it may use; the program also a free region, which stays free.
+// Invalidate revokes the key of a window of type 2 or of a fast region, on behalf of the program or its peer. It
+// returns false if that is not permitted; other regions keep their keys until they are deregistered. A peer can
+// invalidate only keys that it is permitted to use. The program can also invalidate a free region, which stays free.
 func (t *Table) Invalidate(holder any, pd PD, key ib.RKey, peer bool) bool {
 	k := t.find(ib.LKey(key))
 	switch {

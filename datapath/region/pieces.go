@@ -12,7 +12,7 @@ type Pieces struct {
 	all []piece
 	// Length is the length of the whole list, in bytes.
 	Length int
-	// Signed reports that some memory belongs to a region with signatures, and was not found.
+	// Signed is true if Find has failed because some of the memory belongs to a region with signatures.
 	Signed bool
 }
 
@@ -22,7 +22,7 @@ type piece struct {
 	size   int
 }
 
-// Scatter writes a payload into the pieces from an offset on.
+// Scatter writes a payload to the pieces from offset on.
 func (p *Pieces) Scatter(offset int, payload []byte) {
 	for _, to := range p.all {
 		if offset >= to.size {
@@ -36,7 +36,7 @@ func (p *Pieces) Scatter(offset int, payload []byte) {
 	}
 }
 
-// Gather fills to with the pieces.
+// Gather copies the pieces to to, which must be at least as long.
 func (p *Pieces) Gather(to []byte) {
 	for _, from := range p.all {
 		here := to[:from.size]
@@ -59,15 +59,15 @@ func (p *Pieces) reset() {
 
 func (p *Pieces) add(memory []byte, n int) { p.all = append(p.all, piece{memory, n}) }
 
-// Only replaces the pieces by one.
+// Only replaces the pieces by a single one.
 func (p *Pieces) Only(memory []byte) {
 	p.reset()
 	p.add(memory, len(memory))
 	p.Length = len(memory)
 }
 
-// Find finds the memory of a list from an offset on, up to a length. It reports whether access to all of the list is
-// permitted.
+// Find sets the pieces to the memory of a list from offset on, at most length bytes. It returns false if access to some
+// of the list is not permitted, or sets Signed.
 func (p *Pieces) Find(t *Table, list ring.SGList, pd PD, write bool, offset, length int) bool {
 	p.reset()
 	if sge, rest, some := list.Next(); some && len(rest) == 0 && offset == 0 { // the usual case
