@@ -4,19 +4,18 @@ package ring
 
 import "sync/atomic"
 
-// Arming is a set of bits in a completion queue's memory by which a program requests events. The program sets bits, and
-// the card clears the bits whose events it sends, so each arming has one event.
+// Arming is a set of bits in a completion queue's memory with which a program requests events. The program sets bits,
+// and the card clears the bits whose events it sends, so each arming causes one event.
 type Arming uint32
 
-// The armings. The first three request one event of the program's notification, whichever is due first. ArmedWait is
-// for programs that sleep in a wait, and is independent of them.
+// The armings. The first three together cause one notification of the program, when the first of them is due. ArmedWait
+// and ArmedFutex are independent of them.
 const (
-	ArmedNext      Arming = 1 << 0 // the next completion
-	ArmedSolicited Arming = 1 << 1 // the next solicited or failed one
-	ArmedCount     Arming = 1 << 2 // when the number of unread completions reaches the threshold
-	ArmedWait      Arming = 1 << 3 // the next completion
-	// ArmedFutex is for threads that sleep on the card's index word as a futex, and is also independent: the next
-	// completion.
+	ArmedNext      Arming = 1 << 0 // due at the next completion
+	ArmedSolicited Arming = 1 << 1 // due at the next solicited or failed completion
+	ArmedCount     Arming = 1 << 2 // due when the number of unread completions reaches the threshold
+	ArmedWait      Arming = 1 << 3 // due at the next completion; wakes programs that sleep in a wait
+	// ArmedFutex is due at the next completion. It wakes threads that sleep on the card's index word as a futex.
 	ArmedFutex Arming = 1 << 4
 
 	armedNotify = ArmedNext | ArmedSolicited | ArmedCount
@@ -36,19 +35,19 @@ func (a Arming) Sleeps() bool { return a&ArmedFutex != 0 }
 // Waits reports whether a includes ArmedWait.
 func (a Arming) Waits() bool { return a&ArmedWait != 0 }
 
-// arms are the words by which a program arms a queue.
+// arms holds the words with which a program arms a queue.
 type arms struct{ armed, threshold *atomic.Uint32 }
 
 func newArms(memory []byte) arms {
 	return arms{word(memory, cqArmedWord), word(memory, cqThresholdWord)}
 }
 
-// Armed returns the armings of the queue. It pairs with arm and roced_cq_arm in verbs/c/queue.h: the card stores the index,
-// then it loads this word.
+// Armed returns the armings of the queue. It pairs with arm and roced_cq_arm in verbs/c/queue.h: the card stores the
+// index before it loads this word.
 func (a *arms) Armed() Arming { return Arming(a.armed.Load()) }
 
-// Due returns the armings that are due after completions have been published. solicited means that a solicited or
-// failed completion is among them.
+// Due returns the armings that are due after completions have been published. solicited is true if these include a
+// solicited or failed completion.
 func (q *CompletionProducer) Due(solicited bool) (due Arming) {
 	armed := q.Armed()
 	due = armed & (ArmedNext | ArmedWait | ArmedFutex)
@@ -61,8 +60,8 @@ func (q *CompletionProducer) Due(solicited bool) (due Arming) {
 	return due
 }
 
-// Disarm ends the due armings, and returns those that were still set: the caller sends their events. A due notification
-// ends all armings for notifications.
+// Disarm ends the due armings and returns those that were still set. The caller must send their events. A due
+// notification ends all armings for notifications.
 func (q *CompletionProducer) Disarm(due Arming) (ended Arming) {
 	if due.Notifies() {
 		due |= armedNotify
@@ -70,14 +69,14 @@ func (q *CompletionProducer) Disarm(due Arming) (ended Arming) {
 	return Arming(q.armed.And(^uint32(due))) & due
 }
 
-// HandOver moves the armings to the queue that the card writes next.
+// HandOver moves the armings to the queue to which the card will write from now on.
 func (q *CompletionProducer) HandOver(to *CompletionProducer) {
 	to.threshold.Store(q.threshold.Load())
 	to.armed.Or(q.armed.Swap(0)) // pairs with TakeLate and roced_cq_move
 }
 
-// Arm requests a notification of the next completion, or only of the next solicited or failed one. The former overrides
-// the latter. The caller must poll once more afterwards, before it sleeps.
+// Arm requests a notification of the next completion, or only of the next solicited or failed one. If both are
+// requested, the former applies. The caller must poll once more afterwards, before it sleeps.
 func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 	if solicitedOnly {
 		q.arm(ArmedSolicited)
@@ -90,22 +89,24 @@ func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 // with Due.
 func (q *CompletionConsumer) SetThreshold(unread uint32) { q.threshold.Store(unread) }
 
-// ArmCount requests a notification when the number of unread completions reaches the threshold. The card checks that
-// when it publishes completions; the caller must check it once after ArmCount.
+// ArmCount requests a notification when the number of unread completions reaches the threshold. The card checks the
+// number when it publishes completions; the caller must check it once after ArmCount.
 func (q *CompletionConsumer) ArmCount() { q.arm(ArmedCount) }
 
 // ArmWait requests a wake-up at the next completion. The caller must poll once more afterwards, before it sleeps.
 func (q *CompletionConsumer) ArmWait() { q.arm(ArmedWait) }
 
-// IndexWord returns the card's index, on which threads of the program sleep that have set ArmedFutex.
+// IndexWord returns the word with the card's index, on which threads of the program sleep after they have set
+// ArmedFutex.
 func (q *CompletionProducer) IndexWord() *atomic.Uint32 { return q.shared }
 
-// TakeLate takes over the armings of another queue that were set after the card had left that queue.
+// TakeLate adds the armings of the queue from that were set after the card had switched to q, and returns them.
 func (q *CompletionConsumer) TakeLate(from *CompletionConsumer) (late Arming) {
 	late = from.Armed()
 	q.arm(late)
 	return late
 }
 
-// arm pairs with Armed: the program changes this word, then it loads the index (CompletionConsumer.Available).
+// arm sets bits. It pairs with Armed: the program changes this word before it loads the index
+// (CompletionConsumer.Available).
 func (a *arms) arm(bits Arming) { a.armed.Or(uint32(bits)) }

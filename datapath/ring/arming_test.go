@@ -4,7 +4,7 @@ package ring
 
 import "testing"
 
-// A wait and a notification are armed independently, and each has its own event.
+// A wait and a notification are armed independently, and each causes its own event.
 func TestWaitAndNotificationAreApart(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	c.ArmWait()
@@ -21,7 +21,7 @@ func TestWaitAndNotificationAreApart(t *testing.T) {
 	}
 }
 
-// One notification ends all armings for a notification, whichever was due.
+// One notification ends all armings for notifications, whichever of them was due.
 func TestOneNotificationForAllArmings(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	c.SetThreshold(5)
@@ -33,7 +33,7 @@ func TestOneNotificationForAllArmings(t *testing.T) {
 	}
 }
 
-// The count includes all unread completions, and follows what the program reads.
+// The count includes all unread completions, and decreases when the program reads completions.
 func TestArmCount(t *testing.T) {
 	for _, start := range starts {
 		p, c, _ := completionEnds(t, CompletionGeometry(testEntries), start)
@@ -60,7 +60,7 @@ func TestArmCount(t *testing.T) {
 	}
 }
 
-// An invalid consumer's index makes the queue appear full.
+// If the consumer's index is invalid, the queue counts as full.
 func TestUnreadOfALiar(t *testing.T) {
 	for _, start := range starts {
 		for _, lie := range lies {
@@ -73,7 +73,7 @@ func TestUnreadOfALiar(t *testing.T) {
 	}
 }
 
-// Armings are moved when the card leaves a queue; later ones are found by the program.
+// Armings are moved when the card switches to another queue. The program finds armings that were set later.
 func TestArmingsGoAlong(t *testing.T) {
 	from, old, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
 	to, fresh, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
@@ -93,7 +93,7 @@ func TestArmingsGoAlong(t *testing.T) {
 	}
 }
 
-// Timestamps are only in slots with room for them.
+// Only slots with room for timestamps have them.
 func TestStamps(t *testing.T) {
 	stamped := testCQE
 	stamped.Timestamp, stamped.Wallclock = 0x1112131415161718, 0x2122232425262728

@@ -61,30 +61,31 @@ type CQE struct {
 	Status    ib.WCStatus
 	Opcode    ib.WCOpcode
 	Flags     ib.WCFlags
-	ByteLen   uint32 // bytes, including the 40 of the GRH
-	Imm       uint32
+	ByteLen   uint32 // number of bytes; for UD including the 40 bytes of the GRH
+	Imm       uint32 // immediate data, or the key that was invalidated
 	QPN       wire.QPN
 	SourceQP  wire.QPN
-	Token     uint32 // the QP's CompletionToken; new after each reset, which marks older completions
+	Token     uint32 // the CompletionToken of the QP, which changes with each reset and so marks older entries
 	VendorErr uint32
 	PKeyIndex uint16
 
 	// From the frame of a received packet.
 	SMAC          wire.MAC
-	VLAN          uint16 // identifier
+	VLAN          uint16 // VLAN identifier
 	NetworkHeader ib.NetworkType
-	SL            uint8 // the VLAN tag's priority
+	SL            uint8 // priority of the VLAN tag
 	Port          uint8
 
-	// The time at which the card wrote the entry, in a queue with timestamps; otherwise neither written nor read.
+	// The time at which the card wrote the entry, in a queue with timestamps. Otherwise these are neither written nor
+	// read.
 	Timestamp uint64 // ns of the card's free-running clock
 	Wallclock uint64 // ns since 1970, UTC
 }
 
-// Set fills the entry for a request of a queue pair and clears the other fields except the timestamps.
-// Where a queue has timestamps, the caller sets them. Set assigns field by field: the compiler would build
-// a composite literal in temporary memory and copy it with wider loads than the stores that wrote it, which
-// defeats store forwarding and stalls the processor.
+// Set sets the given fields and clears the other ones, except the timestamps.
+//
+// It assigns field by field, because the compiler would build a composite literal in temporary memory, and copy it with
+// wider loads than the stores that wrote it. This would defeat store forwarding and stall the processor.
 func (e *CQE) Set(id uint64, status ib.WCStatus, opcode ib.WCOpcode, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
@@ -92,7 +93,7 @@ func (e *CQE) Set(id uint64, status ib.WCStatus, opcode ib.WCOpcode, qpn wire.QP
 	e.SMAC, e.VLAN, e.NetworkHeader, e.SL, e.Port = wire.MAC{}, 0, 0, 0, 0
 }
 
-// CompletionGeometry returns the geometry of a CQ with room for at least a number of entries.
+// CompletionGeometry returns the geometry of a CQ with at least the given number of entries.
 func CompletionGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStride}
 }
@@ -102,7 +103,7 @@ func StampedGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStampedStride}
 }
 
-// Stamped reports whether the entries of a CQ of this geometry have timestamps.
+// Stamped reports whether the entries of a CQ with this geometry have timestamps.
 func (g Geometry) Stamped() bool { return g.Stride >= cqeStampedStride }
 
 // CompletionProducer is the card's end of a completion queue.
@@ -152,7 +153,7 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 // Publish makes all entries put so far visible to the program.
 func (q *CompletionProducer) Publish() { q.publish() }
 
-// Fail marks the queue as overrun, permanently. The caller has published the entries before it. It pairs with Failed
+// Fail marks the queue as overrun, permanently. The caller must have published the entries before. It pairs with Failed
 // and roced_cq_failed.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
@@ -165,8 +166,8 @@ func (q *CompletionProducer) Written() uint32 { return q.next }
 // Entries returns the capacity of the queue, in completions.
 func (q *CompletionProducer) Entries() uint32 { return q.entries }
 
-// Unread returns the number of entries that the program has not read according to its index; all of them if the index
-// is out of bounds.
+// Unread returns the number of entries that the program has not read, according to its index. If the index is out of
+// bounds, the queue counts as full.
 func (q *CompletionProducer) Unread() uint32 { return q.entries - q.free(q.entries) }
 
 // CompletionConsumer is the program's end of a completion queue.
@@ -190,11 +191,11 @@ func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, erro
 // Entries returns the capacity of the queue, in completions.
 func (q *CompletionConsumer) Entries() uint32 { return q.entries }
 
-// Available returns the number of entries that can be read. It loads the card's index only if the last loaded one
-// leaves fewer than want.
+// Available returns the number of entries that can be read. It loads the card's index only if fewer than want entries
+// are available according to the last loaded one.
 func (q *CompletionConsumer) Available(want uint32) uint32 { return q.available(want) }
 
-// Get copies the next entry and advances past it. The caller has checked Available.
+// Get copies the next entry and advances past it. The caller must have checked Available.
 func (q *CompletionConsumer) Get(e *CQE) {
 	whole := q.at(q.next)
 	slot := (*[cqeStride]byte)(whole)
@@ -218,7 +219,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.Port = slot[cqePort]
 }
 
-// Publish returns the slots of the entries read to the card.
+// Publish makes the slots of the entries read so far available to the card.
 func (q *CompletionConsumer) Publish() { q.publish() }
 
 // Failed reports whether the queue was overrun.

@@ -55,7 +55,7 @@ func TestCompletionLayout(t *testing.T) {
 	}
 }
 
-// TestCompletionSetsAllFields: Set leaves no fields of the previous entry.
+// TestCompletionSetsAllFields: Set clears all fields of the previous entry.
 func TestCompletionSetsAllFields(t *testing.T) {
 	got := testCQE
 	got.Set(1, 2, 3, 4, 5)
@@ -107,8 +107,8 @@ func TestCompletionAcrossWrap(t *testing.T) {
 	}
 }
 
-// TestCompletionOverrun: a full queue accepts no entry and keeps the existing ones; slots are free again when the
-// program publishes.
+// TestCompletionOverrun: a full queue accepts no entries and keeps the existing ones. Slots are free again after the
+// program has published.
 func TestCompletionOverrun(t *testing.T) {
 	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-3)
 	for id := range uint64(testEntries) {
@@ -198,7 +198,7 @@ func TestArm(t *testing.T) {
 	}
 }
 
-// TestArmLie: a word with unknown bits wakes once, as any word except 0.
+// TestArmLie: an arming word with unknown bits causes one event, like any word except 0.
 func TestArmLie(t *testing.T) {
 	p, _, memory := completionEnds(t, CompletionGeometry(1), 0)
 	word(memory, 132).Store(math.MaxUint32)

@@ -12,8 +12,8 @@ import (
 
 const total = 100_000 // requests in each of these tests; their indices pass 2³²
 
-// TestSendAndCompletionConcurrent has a program and a card exchange requests and completions, three in four of them
-// signaled. A producer that respects Outstanding writes no slot too early, and a CQ as large as the queue does not
+// TestSendAndCompletionConcurrent has a program and a card exchange requests and completions; three of four requests
+// are signaled. A producer that observes Outstanding overwrites no slot in use, and a CQ as large as the queue is not
 // overrun.
 func TestSendAndCompletionConcurrent(t *testing.T) {
 	p, c, _ := sendEnds(t, SendGeometry(testEntries, 1, 0), math.MaxUint32-total/2)
@@ -79,8 +79,8 @@ func signaledAfter(id uint64) uint64 {
 	return id
 }
 
-// TestRecvConcurrent has a program post and a card consume; the program detects free slots by completions, as the
-// queue's own words do not report them.
+// TestRecvConcurrent has a program post and a card consume requests. The program determines free slots from
+// completions, as the words of the queue do not show them.
 func TestRecvConcurrent(t *testing.T) {
 	p, c, _ := recvEnds(t, RecvGeometry(testEntries, 2), math.MaxUint32-total/2)
 	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
@@ -161,8 +161,8 @@ func TestCompletionWakeUp(t *testing.T) {
 	}
 }
 
-// TestFlushFlagConcurrent: the flag is set before the last poll, so a request of a program that does not see the flag
-// is seen.
+// TestFlushFlagConcurrent: the card sets the flag before its last poll. If a program posts and does not see the flag,
+// that poll finds its request.
 func TestFlushFlagConcurrent(t *testing.T) {
 	for range 2000 {
 		p, c, _ := recvEnds(t, RecvGeometry(1, 1), 0)

@@ -42,7 +42,7 @@ func TestDoorbell(t *testing.T) {
 	}
 }
 
-// TestDoorbellEveryQueuePair rings each of them alone.
+// TestDoorbellEveryQueuePair rings for each queue pair separately.
 func TestDoorbellEveryQueuePair(t *testing.T) {
 	d, _ := newDoorbell()
 	for queuePair := range uint32(MaxQueuePairs) {
@@ -53,7 +53,7 @@ func TestDoorbellEveryQueuePair(t *testing.T) {
 	}
 }
 
-// TestDoorbellLayout finds the bits where the documented layout has them.
+// TestDoorbellLayout checks that the bits are at the documented offsets.
 func TestDoorbellLayout(t *testing.T) {
 	d, memory := newDoorbell()
 	d.SetAsleep(true)
@@ -80,7 +80,7 @@ func TestDoorbellLayout(t *testing.T) {
 	}
 }
 
-// TestDoorbellOutOfRange: a number beyond the last rings for another one, never outside the memory.
+// TestDoorbellOutOfRange: a number that is too large rings for another queue pair, and never accesses other memory.
 func TestDoorbellOutOfRange(t *testing.T) {
 	d, _ := newDoorbell()
 	d.Ring(MaxQueuePairs + 5)
@@ -90,7 +90,8 @@ func TestDoorbellOutOfRange(t *testing.T) {
 	}
 }
 
-// TestDoorbellInParts: with a limit no ring is lost, and queue pairs that ring repeatedly do not starve the others.
+// TestDoorbellInParts: if Collect has a limit, no ring is lost, and queue pairs that ring repeatedly do not starve
+// others.
 func TestDoorbellInParts(t *testing.T) {
 	d, _ := newDoorbell()
 	busy := []uint32{0, 1, 70, 130, 5000}
@@ -128,8 +129,8 @@ func TestDoorbellInParts(t *testing.T) {
 	}
 }
 
-// TestDoorbellSpuriousBits: whatever the program writes, the reported numbers are below MaxQueuePairs, and Collect
-// terminates.
+// TestDoorbellSpuriousBits: for any contents of the memory, Collect terminates, and the numbers that it passes to work
+// are below MaxQueuePairs.
 func TestDoorbellSpuriousBits(t *testing.T) {
 	d, memory := newDoorbell()
 	d.summary[3].Store(1 << 9) // a summary bit without bits
@@ -168,8 +169,8 @@ func TestDoorbellAsleep(t *testing.T) {
 	}
 }
 
-// TestDoorbellLosesNothing: two programs ring while the card collects. Each word of bits is rung again only when its
-// last ring was seen, so that no later ring hides a lost one; and each ring is seen once.
+// TestDoorbellLosesNothing: two programs ring while the card collects, and each ring is seen once. A program sets bits
+// of a word again only after its last ring in that word was seen, so that a later ring cannot hide a lost one.
 func TestDoorbellLosesNothing(t *testing.T) {
 	const programs, laps = 2, 200
 	d, _ := newDoorbell()
@@ -206,8 +207,8 @@ func TestDoorbellLosesNothing(t *testing.T) {
 	}
 }
 
-// TestDoorbellShowsWhatWasPublished: a bit that is already set is not set again, but the card sees all that was
-// published before Ring.
+// TestDoorbellShowsWhatWasPublished: Ring does not write a bit that is already set, but the card nevertheless sees all
+// requests that were published before Ring.
 func TestDoorbellShowsWhatWasPublished(t *testing.T) {
 	const total = 200_000
 	d, _ := newDoorbell()
@@ -234,8 +235,8 @@ func TestDoorbellShowsWhatWasPublished(t *testing.T) {
 	}
 }
 
-// TestDoorbellWakesTheSleeper: the card sets its flag, polls once more and sleeps; the program wakes it when Ring
-// requests it. A lost wake-up would hang the test.
+// TestDoorbellWakesTheSleeper: the card sets asleep, polls once more and sleeps; the program wakes it if Ring returns
+// true. A lost wake-up would hang the test.
 func TestDoorbellWakesTheSleeper(t *testing.T) {
 	const rounds = 20_000
 	d, _ := newDoorbell()
@@ -270,7 +271,7 @@ func TestDoorbellWakesTheSleeper(t *testing.T) {
 	}
 }
 
-// A card that serves few queue pairs does not poll the bits of others, whatever a program sets.
+// A card that serves few queue pairs does not poll the bits of others, even if a program sets them.
 func TestDoorbellServes(t *testing.T) {
 	d := NewDoorbell(Alloc(DoorbellSize))
 	for served, want := range map[int][]uint32{1: {0, 4095}, 4096: {0, 4095}, 4097: {0, 4095, 4096, 8191}, MaxQueuePairs: {0, 4095, 4096, 8191, 60000}} {

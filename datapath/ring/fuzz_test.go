@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// FuzzPeerLies opens the card's ends, and the program's end of a completion queue, on memory with any content, and lets
-// the peer change its words: no call fails, and no number exceeds the queue.
+// FuzzPeerLies opens the card's ends, and the program's end of a completion queue, on memory with any contents, and
+// lets the other side change its words. No call panics, and no result exceeds the size of the queue.
 func FuzzPeerLies(f *testing.F) {
 	f.Add(uint8(3), uint8(4), uint32(0), uint32(8), uint32(9), uint64(1))
 	f.Add(uint8(0), uint8(4), uint32(math.MaxUint32), uint32(0), uint32(1), uint64(2))
@@ -114,7 +114,7 @@ func lieToCompletionProducer(t *testing.T, memory []byte, g Geometry, lies []uin
 	}
 }
 
-// FuzzRoundTrip: one end reads the entries that the other writes.
+// FuzzRoundTrip checks that one end reads the same entries that the other end has written.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), uint32(2), uint32(3), uint32(4), uint32(5), uint16(6), uint8(7), uint8(8), uint32(math.MaxUint32))
 	f.Add(uint64(math.MaxUint64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32),

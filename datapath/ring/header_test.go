@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/internal/needs"
 )
 
-// structures are those of ring.h, with the offset of each member in this package.
+// structures holds the structures of ring.h, with the offset of each member in this package.
 var structures = map[string]map[string]int{
 	"roced_sge": {"addr": 0, "length": 8, "lkey": 12, "": SGELen},
 	"roced_send_wqe": {
@@ -37,7 +37,7 @@ var structures = map[string]map[string]int{
 	"roced_doorbell":    {"asleep": 0, "ended": endedWord, "reserved": 8, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
 }
 
-// layout holds the numbers of ring.h that are not in libibverbs.
+// layout holds the constants of ring.h that are not in libibverbs.
 var layout = map[string]int{
 	"ROCED_PRODUCER_WORDS": 0, "ROCED_CONSUMER_WORDS": consumerWords, "ROCED_SLOTS": slotsOffset,
 	"ROCED_MAX_ENTRIES": MaxEntries, "ROCED_MAX_SGE": MaxSGE, "ROCED_MAX_INLINE": MaxInline, "ROCED_MAX_QUEUE_PAIRS": MaxQueuePairs,
@@ -91,7 +91,8 @@ func assertions(t *testing.T) (all []string) {
 	return all
 }
 
-// The header matches the Go side: sizes, offsets, numbers, and where libibverbs is installed its numbers too.
+// The sizes, offsets and numbers of the header match those of this package and, if libibverbs is installed, its
+// numbers.
 func TestHeader(t *testing.T) {
 	needs.Tools(t, "cc", "/usr/include/stdio.h")
 	source := "#include <stddef.h>\n#include \"ring.h\"\n" +
@@ -100,7 +101,7 @@ func TestHeader(t *testing.T) {
 	compile(t, "cc", "c", "gnu11", source)
 }
 
-// Strict compilers of older standards, and of C++, accept the header too.
+// Compilers in strict mode for older C standards, and for C++, accept the header too.
 func TestHeaderIsStrict(t *testing.T) {
 	for _, row := range []struct {
 		compilers []string

@@ -14,7 +14,7 @@ import (
 // starts are the initial indices of queues in these tests, some close to 2³².
 var starts = []uint32{0, 1, 100, math.MaxUint32 - 20, math.MaxUint32}
 
-// lies are invalid distances of the peer's index, for the 8 slots of the queues here.
+// lies are invalid distances of the peer's index, for queues of testEntries slots.
 var lies = []uint32{9, 1000, 1 << 31, math.MaxUint32 - 8, math.MaxUint32}
 
 const testEntries = 8
@@ -69,7 +69,7 @@ func completionEnds(t testing.TB, g Geometry, start uint32) (*CompletionProducer
 	return p, c, memory
 }
 
-// takeArmed ends the due armings after a publish, and reports whether an event is owed.
+// takeArmed ends the due armings after a publish, and reports whether an event must be sent.
 func takeArmed(p *CompletionProducer, solicited bool) bool { return p.Disarm(p.Due(solicited)) != 0 }
 
 // garbage fills memory with pseudo-random bytes.

@@ -31,10 +31,10 @@ const (
 // ErrLayout reports that the geometry of a queue is invalid or does not fit its memory.
 var ErrLayout = errors.New("ring: memory does not fit the queue")
 
-// Geometry is the number and size of a queue's slots. It is fixed at creation, and each side keeps its own copy.
+// Geometry holds the number and size of a queue's slots. It is fixed at creation, and each side keeps its own copy.
 type Geometry struct {
-	Entries uint32 // a power of two
-	Stride  uint32 // bytes per slot
+	Entries uint32 // number of slots, a power of two
+	Stride  uint32 // size of a slot, in bytes
 }
 
 // Size returns the size of the queue's memory, in bytes.
@@ -48,8 +48,7 @@ func Entries(atLeast uint32) uint32 {
 	return 1 << bits.Len32(atLeast-1)
 }
 
-// check returns ErrLayout if the geometry is invalid, if its slots have fewer than least bytes, or if memory is too
-// short.
+// check returns ErrLayout if the geometry is invalid, its slots have fewer than least bytes, or memory is too short.
 func (g Geometry) check(memory []byte, least uint32) error {
 	switch {
 	case g.Entries == 0 || g.Entries > MaxEntries || g.Entries&(g.Entries-1) != 0:
@@ -65,14 +64,14 @@ func (g Geometry) check(memory []byte, least uint32) error {
 // producer is the writing end of a queue.
 type producer struct {
 	entries  uint32
-	next     uint32 // own index, private: the slot to write next
-	consumed uint32 // the consumer's index as last loaded
-	shared   *atomic.Uint32
-	peer     *atomic.Uint32
+	next     uint32         // private index of the slot to write next
+	consumed uint32         // the consumer's index as last loaded
+	shared   *atomic.Uint32 // the producer's shared index
+	peer     *atomic.Uint32 // the consumer's shared index
 }
 
-// free returns the number of slots that can be written. It loads the consumer's index only if the last loaded one
-// leaves fewer than want.
+// free returns the number of slots that can be written. It loads the consumer's index only if fewer than want slots are
+// free according to the last loaded one.
 func (p *producer) free(want uint32) uint32 {
 	if free := p.entries - (p.next - p.consumed); free >= want {
 		return free
@@ -92,14 +91,14 @@ func (p *producer) publish() { p.shared.Store(p.next) }
 // consumer is the reading end of a queue.
 type consumer struct {
 	entries  uint32
-	next     uint32 // own index, private: the slot to read next
-	produced uint32 // the producer's index as last loaded
-	shared   *atomic.Uint32
-	peer     *atomic.Uint32
+	next     uint32         // private index of the slot to read next
+	produced uint32         // the producer's index as last loaded
+	shared   *atomic.Uint32 // the consumer's shared index
+	peer     *atomic.Uint32 // the producer's shared index
 }
 
-// available returns the number of slots that can be read. It loads the producer's index only if the last loaded one
-// leaves fewer than want.
+// available returns the number of slots that can be read. It loads the producer's index only if fewer than want slots
+// are available according to the last loaded one.
 func (c *consumer) available(want uint32) uint32 {
 	n := c.produced - c.next
 	if n >= want {
@@ -107,13 +106,13 @@ func (c *consumer) available(want uint32) uint32 {
 	}
 	produced := c.peer.Load() // pairs with producer.publish, roced_send_publish and roced_recv_publish
 	if produced-c.produced > c.entries-n {
-		return n // out of bounds, or decreased: slots already seen stay available
+		return n // out of bounds, or decreased: slots that were available before stay available
 	}
 	c.produced = produced
 	return produced - c.next
 }
 
-// publish returns the slots before next to the producer. It pairs with producer.free and roced_recv_waiting.
+// publish makes the slots before next available to the producer. It pairs with producer.free and roced_recv_waiting.
 func (c *consumer) publish() { c.shared.Store(c.next) }
 
 // skip drops all entries in the queue.
@@ -122,7 +121,7 @@ func (c *consumer) skip() {
 	c.publish()
 }
 
-// slots are the entries of a queue.
+// slots holds the slots of a queue.
 type slots struct {
 	memory []byte
 	stride uint32
@@ -142,7 +141,7 @@ func newSlots(memory []byte, g Geometry) slots {
 func newProducer(memory []byte, g Geometry) producer {
 	p := producer{entries: g.Entries, shared: word(memory, 0), peer: word(memory, consumerWords)}
 	p.next = p.shared.Load()
-	p.consumed = p.next - p.entries // full, until the consumer's index is loaded
+	p.consumed = p.next - p.entries // counts as full until the consumer's index is loaded
 	return p
 }
 

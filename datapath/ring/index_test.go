@@ -43,7 +43,7 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
-// TestRoomIsWhatWasAskedFor: a slot has the requested room, and never more than the card's copy of a slot.
+// TestRoomIsWhatWasAskedFor: a slot has at least the requested room, and never more than the card's copy of a slot.
 func TestRoomIsWhatWasAskedFor(t *testing.T) {
 	for sges := range uint32(MaxSGE + 1) {
 		for inline := uint32(0); inline <= MaxInline; inline += 16 {
@@ -58,7 +58,7 @@ func TestRoomIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// constructors are all six ends, by name.
+// constructors holds the constructors of all six ends, by name.
 var constructors = map[string]func([]byte, Geometry) error{
 	"send producer":       func(m []byte, g Geometry) error { _, err := NewSendProducer(m, g); return err },
 	"send consumer":       func(m []byte, g Geometry) error { _, err := NewSendConsumer(m, g); return err },
@@ -113,7 +113,7 @@ func TestLayoutOfTheMostEntries(t *testing.T) {
 	}
 }
 
-// TestLayoutHoldsTheHeader refuses strides that suit other queues only.
+// TestLayoutHoldsTheHeader checks that strides are refused that are long enough only for other kinds of queues.
 func TestLayoutHoldsTheHeader(t *testing.T) {
 	least := map[string]uint32{
 		"send producer": 32, "send consumer": 32, "receive producer": 16, "receive consumer": 16,
@@ -136,7 +136,7 @@ func TestSlotsOfTheLargestQueue(t *testing.T) {
 	}
 }
 
-// pair returns both bare ends of a queue of 8, whose indices begin at start.
+// pair returns the producer and the consumer of a queue with testEntries slots, whose indexes begin at start.
 func pair(start uint32) (*producer, *consumer) {
 	g := Geometry{testEntries, 64}
 	memory := memoryFor(g, start)
@@ -170,7 +170,7 @@ func TestIndices(t *testing.T) {
 	}
 }
 
-// TestIndexIsLookedAtWhenNeeded: the peer's index is loaded only if the last one does not suffice.
+// TestIndexIsLookedAtWhenNeeded: the peer's index is loaded only if the last loaded one is not sufficient.
 func TestIndexIsLookedAtWhenNeeded(t *testing.T) {
 	p, c := pair(math.MaxUint32)
 	if free := p.free(testEntries); free != testEntries {
@@ -228,8 +228,8 @@ func TestLyingIndexSaysNothing(t *testing.T) {
 	}
 }
 
-// TestAnyIndexIsBounded tries words around the own index: the result never exceeds the queue, and is 0 exactly for
-// invalid ones.
+// TestAnyIndexIsBounded tries values of the peer's index around the own index. The result never exceeds the size of the
+// queue, and is 0 for all invalid values.
 func TestAnyIndexIsBounded(t *testing.T) {
 	for _, start := range starts {
 		for ahead := uint32(0); ahead < 40; ahead++ {
@@ -255,8 +255,8 @@ func TestAnyIndexIsBounded(t *testing.T) {
 	}
 }
 
-// A consumer may be processing the entries that it has seen, so a producer's index that decreases, or is out of bounds,
-// neither removes nor adds entries.
+// If the producer's index decreases or is out of bounds, entries are neither removed nor added, as the consumer may be
+// processing the entries that were available before.
 func TestWhatWasSeenStays(t *testing.T) {
 	for _, start := range starts {
 		for _, ahead := range []uint32{0, 1, 2, testEntries + 1, 1 << 31} {

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/internal/litmus"
 )
 
-// TestLitmusQueue uses a queue of one slot, so that the second entry wraps. The labels are Go's functions;
-// verbs/c/queue.h does the same, with memory_order_acquire for the card's index.
+// TestLitmusQueue uses a queue of one slot, so that the second entry reuses it. The labels are the names of the Go
+// functions; verbs/c/queue.h does the same, with memory_order_acquire for the card's index.
 func TestLitmusQueue(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"consumer.available: load acquire": "C has that",
@@ -58,8 +58,8 @@ func postAgain(p *litmus.Program) {
 	})
 }
 
-// postTwo models two posts to queue pairs whose bits are in one word. The model has only the summary bit of the other
-// one.
+// postTwo models two posts to queue pairs whose bits are in the same word. For one of them, the model contains only the
+// summary bit.
 func postTwo(p *litmus.Program) {
 	p.Thread("program", func(t *litmus.Thread) {
 		set(t, "bits")
@@ -184,7 +184,7 @@ func ends(publishes, looks bool) func(p *litmus.Program) {
 	}
 }
 
-// TestLitmusEnds shows that both are needed: the order of the card, and the second poll of the program.
+// TestLitmusEnds shows that both are needed: the order of the card's stores, and the second poll of the program.
 func TestLitmusEnds(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"Available: load acquire": "the second poll follows a load that acquires",
@@ -199,8 +199,9 @@ func TestLitmusEnds(t *testing.T) {
 	}
 }
 
-// TestLitmusCounted has one thread of a C program poll a CQ of one entry, and another one post as soon as the completion is
-// counted. See roced_cq_publish in verbs/c/queue.h, settle in verbs/c/cq.c, and qp_send_room in verbs/c/post.c.
+// TestLitmusCounted has one thread of a C program poll a CQ of one entry, and another one post as soon as the
+// completion is counted. See roced_cq_publish in verbs/c/queue.h, settle in verbs/c/cq.c, and qp_send_room in
+// verbs/c/post.c.
 func TestLitmusCounted(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"SendConsumer.Publish: store plain":    "CompletionProducer.Publish releases",

@@ -59,7 +59,7 @@ func operations(t *testing.T) string {
 	return b.String()
 }
 
-// operation returns the bits of an opcode.
+// operation returns the names of the bits of an opcode.
 func operation(o ib.Opcode) (bits []string) {
 	for _, s := range []struct {
 		name    string

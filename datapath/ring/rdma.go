@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// MaxMessage is the maximum length of a connection's message, in bytes. Even with the smallest MTU it uses at most a
-// quarter of all PSNs.
+// MaxMessage is the maximum length of a connection's message, in bytes. With the smallest MTU it uses a quarter of all
+// PSNs.
 const MaxMessage = 1 << 30
 
 // A send work request of a connected queue pair has these fields instead of those of a datagram, and after the fixed
@@ -24,7 +24,8 @@ const MaxMessage = 1 << 30
 //	32  bind: length 8, the region's lkey 4, access flags 4
 //	32  fast registration: length 8, access flags 4, entries of the region's list 4 (RegEntry)
 //
-// For an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ precedes these, which begin 16 bytes later:
+// For an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ precedes the data after the fixed part, which
+// begins 16 bytes later:
 //
 //	32  remote SRQ number 4, reserved 12
 const (
@@ -39,7 +40,7 @@ const (
 	AtomicLen = 16
 	// BindLen is the length of Bind in a slot, in bytes.
 	BindLen = 16
-	// connectedData is the minimum room of a connected queue pair's slot: an atomic and its SGE.
+	// connectedData is the minimum space for data in a connected queue pair's slot, in bytes: an atomic and its SGE.
 	connectedData = AtomicLen + SGELen
 )
 
@@ -49,14 +50,14 @@ type SendConnected struct {
 	Opcode     ib.Opcode
 	Flags      ib.SendFlags
 	SGECount   uint16
-	Imm        uint32  // or the R_Key to be invalidated
-	RemoteAddr uint64  // of the peer's memory, for RDMA and atomics; bind: start of the window
-	RKey       ib.RKey // of that memory; bind: the window's new key
+	Imm        uint32  // immediate data, or the R_Key to invalidate
+	RemoteAddr uint64  // RDMA, atomics: address of the peer's memory; bind: start of the window; see above
+	RKey       ib.RKey // RDMA, atomics: key of the peer's memory; bind, fast registration: the new key
 	InlineLen  uint32
-	RemoteSRQN wire.SRQN // for an XRC initiator
+	RemoteSRQN wire.SRQN // XRC initiator: number of the peer's SRQ
 }
 
-// InvalidateRKey returns the key to be invalidated, which is stored in the field of the immediate data.
+// InvalidateRKey returns the key to invalidate, which is stored in the field of the immediate data.
 func (s *SendConnected) InvalidateRKey() ib.RKey { return ib.RKey(s.Imm) }
 
 // PutConnected is Put for a connected queue pair's request.
@@ -75,7 +76,7 @@ func (q *SendProducer) PutConnected(s *SendConnected) []byte {
 	return slot[q.header:]
 }
 
-// GetConnected is Get for a connected queue pair's request: the one after the next n requests.
+// GetConnected is Get for a connected queue pair. It copies the request after the next n requests.
 func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	slot := q.at(q.next + n)
 	_ = slot[sendHeader-1]
@@ -91,7 +92,7 @@ func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	return slot[q.header:]
 }
 
-// ConnectedGeometry is SendGeometry for a connected queue pair, whose slots have room for an atomic.
+// ConnectedGeometry is SendGeometry for a connected queue pair, whose slots have at least room for an atomic.
 func ConnectedGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	return SendGeometry(entries, max(maxSGE, connectedData/SGELen), maxInline)
 }
@@ -132,9 +133,9 @@ func GetAtomic(b []byte) Atomic {
 	return Atomic{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// Bind is the part of a region to which a window gives access. Length 0 unbinds a window of type 1.
+// Bind describes the part of a region to which a window is bound. Length 0 unbinds a window of type 1.
 type Bind struct {
-	Length uint64 // bytes
+	Length uint64 // length of the window, in bytes
 	LKey   ib.LKey
 	Access ib.AccessFlags
 }

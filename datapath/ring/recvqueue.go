@@ -29,13 +29,13 @@ func RecvGeometry(entries, maxSGE uint32) Geometry {
 // RecvRoom returns the number of SGEs that a slot has room for.
 func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, MaxSGE) }
 
-// recvFlushWord is set by the card while the queue pair is in ERR. Packets do not consume receive requests that are
-// posted then, so the program rings the doorbell to have them flushed.
+// recvFlushWord is set by the card while the queue pair is in ERR. Receive requests that are posted in this state are
+// not consumed by packets, so the program must ring the doorbell to have them flushed.
 const recvFlushWord = consumerWords + 4
 
 // RecvProducer is the program's end of a receive queue. A slot of a queue pair's own queue is free again when the
-// completion of its request has been polled; the program counts those completions (Outstanding). A slot of a shared
-// queue is free when the card has consumed its request (Waiting).
+// completion of its request has been polled; the program counts these completions (Outstanding). A slot of an SRQ is
+// free again when the card has consumed its request (Waiting).
 type RecvProducer struct {
 	producer
 	slots
@@ -55,18 +55,19 @@ func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 // queue polled so far, modulo 2³².
 func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
 
-// Waiting returns the number of requests in a shared queue that the card has not consumed, as last published. A queue
-// whose index is out of bounds is treated as full.
+// Waiting returns the number of requests in an SRQ that the card has not consumed, according to its published index. A
+// queue whose index is out of bounds counts as full.
 func (q *RecvProducer) Waiting() uint32 { return min(q.next-q.peer.Load(), q.entries) }
 
 // Posted returns the number of requests put since the queue was created, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }
 
-// MustRing reports whether the queue pair is in ERR, where a post must ring the doorbell to be flushed. It pairs with
-// SetFlush: the index is stored, then this word is loaded.
+// MustRing reports whether the queue pair is in ERR, so that the program must ring the doorbell after a post. It pairs
+// with SetFlush: the index is stored before this word is loaded.
 func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
-// Put writes a request into the next slot. The caller has checked that a slot is free and that the SGEs fit into it.
+// Put writes a request into the next slot. The caller must have checked that a slot is free and that the SGEs fit into
+// it.
 func (q *RecvProducer) Put(id uint64, sges []ib.SGE) {
 	slot := q.at(q.next)
 	q.next++
@@ -129,14 +130,14 @@ func (q *RecvConsumer) Entries() uint32 { return q.entries }
 // Waiting returns the number of requests in the queue.
 func (q *RecvConsumer) Waiting() uint32 { return q.available(q.entries) }
 
-// Publish returns the slots of the consumed requests to the program. Only shared queues need it.
+// Publish makes the slots of the consumed requests available to the program. Only SRQs need it.
 func (q *RecvConsumer) Publish() { q.publish() }
 
 // Advance advances past the request that Peek read.
 func (q *RecvConsumer) Advance() { q.next++ }
 
-// SetFlush reports to the program whether posted requests must be flushed. It pairs with MustRing and
-// roced_recv_must_ring: this word is stored, then the index is loaded (Peek).
+// SetFlush sets whether the program must ring the doorbell to have posted requests flushed. It pairs with MustRing and
+// roced_recv_must_ring: this word is stored before the index is loaded (Peek).
 func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
 
 // Skip drops all requests in the queue, without completions.

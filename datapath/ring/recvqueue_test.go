@@ -90,7 +90,7 @@ func TestRecvPeekStays(t *testing.T) {
 	}
 }
 
-// TestRecvCountIsCut: SGE counts that exceed the slot are reduced.
+// TestRecvCountIsCut: SGE counts that exceed the slot are reduced to its capacity.
 func TestRecvCountIsCut(t *testing.T) {
 	for _, row := range []struct {
 		maxSGE, says, want uint32
@@ -109,7 +109,7 @@ func TestRecvCountIsCut(t *testing.T) {
 	}
 }
 
-// TestRecvCountIsCutToMaxSGE: a slot may be wider than a copy of it.
+// TestRecvCountIsCutToMaxSGE: SGE counts are reduced to MaxSGE, as a slot may be longer than the card's copy of it.
 func TestRecvCountIsCutToMaxSGE(t *testing.T) {
 	g := Geometry{Entries: 1, Stride: maxStride}
 	p, c, memory := recvEnds(t, g, 0)
@@ -187,8 +187,8 @@ func TestRecvLyingProducer(t *testing.T) {
 	}
 }
 
-// TestRecvWaiting: both ends of a shared queue count the requests that are not consumed, the program as last published
-// by the card. For an invalid index the queue appears full to the program, and empty to the card.
+// TestRecvWaiting: both ends of an SRQ count the requests that are not consumed; the program uses the index that the
+// card has published. With an invalid index the queue counts as full for the program, and as empty for the card.
 func TestRecvWaiting(t *testing.T) {
 	for _, start := range starts {
 		p, c, memory := recvEnds(t, RecvGeometry(testEntries, 1), start)

@@ -9,11 +9,11 @@ import (
 )
 
 // The list of a fast memory region is in memory that the program and the card share, since it is too long for a
-// request. The program writes it (MapSG), and the card reads it when it executes the request:
+// request. The program writes it (MapSG), and the card reads it when it executes the registration request. An entry:
 //
 //	0  address 8, a DMAAddr
 //	8  length  8, in bytes
-//	16 the next
+//	16 the next entry
 
 // RegEntryLen is the length of an entry, in bytes.
 const RegEntryLen = 16
@@ -21,10 +21,10 @@ const RegEntryLen = 16
 // MaxRegEntries is the maximum number of entries of a list (max_fast_reg_page_list_len).
 const MaxRegEntries = 512
 
-// RegEntry is a piece of memory of a fast region.
+// RegEntry is an entry of the list: a piece of the memory of a fast region.
 type RegEntry struct {
 	Addr   ib.DMAAddr
-	Length uint64 // bytes
+	Length uint64 // length, in bytes
 }
 
 // PutRegEntry writes the entry of a list at an index.
@@ -42,9 +42,9 @@ func GetRegEntry(list []byte, at int) RegEntry {
 
 // Reg describes the registration of a fast region.
 type Reg struct {
-	Length uint64 // bytes of all entries
+	Length uint64 // total length of all entries, in bytes
 	Access ib.AccessFlags
-	Count  uint32 // entries
+	Count  uint32 // number of entries
 }
 
 // PutReg writes r at the start of a slot's data.

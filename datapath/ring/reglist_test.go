@@ -28,7 +28,7 @@ func TestDMAAddr(t *testing.T) {
 	}
 }
 
-// A registration's fields have the documented offsets.
+// The fields of a registration have the documented offsets.
 func TestRegLayout(t *testing.T) {
 	list := make([]byte, 2*RegEntryLen)
 	PutRegEntry(list, 1, RegEntry{0x1122334455667788, 0x99AABBCCDDEEFF00})

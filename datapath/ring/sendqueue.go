@@ -58,13 +58,13 @@ func SendGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: (sendHeader + data + 63) &^ 63}
 }
 
-// SendRoom returns the room of a slot: a number of SGEs, or of bytes of inline data.
+// SendRoom returns the maximum number of SGEs, and the maximum number of bytes of inline data, that fit into a slot.
 func (g Geometry) SendRoom() (maxSGE, maxInline uint32) {
 	return min((g.Stride-sendHeader)/SGELen, MaxSGE), min(g.Stride-sendHeader, MaxInline)
 }
 
-// sendProgress returns the consumer's word of a send queue: its index in the low half, as in every queue, and the
-// number of completions written in the high half.
+// sendProgress returns the consumer's word of a send queue: the low half is its index, as in every queue, and the high
+// half is the number of completions written.
 func sendProgress(memory []byte) *atomic.Uint64 { return &words64(memory, consumerWords, 1)[0] }
 
 // sendErrorWord is set by the card while the queue pair is in ERR.
@@ -76,7 +76,7 @@ type SendProducer struct {
 	slots
 	progress *atomic.Uint64 // see SendConsumer.Publish
 	failed   *atomic.Uint32
-	header   int // bytes before the SGEs
+	header   int // number of bytes before the SGEs
 }
 
 // NewSendProducer returns the program's end of a send queue in memory. It returns ErrLayout if the geometry does not
@@ -94,9 +94,9 @@ func newSendProducer(memory []byte, g Geometry, header uint32) (*SendProducer, e
 
 // Outstanding returns the number of requests that still occupy a slot: those that the card has not consumed, and those
 // whose completion has not been polled. polled is the number of completions of this queue polled so far, modulo 2³².
-// The card publishes both of its numbers in one word, so the result is never too small.
+// The result is never too small, as the card publishes its index and its number of completions in one word.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
-	progress := q.progress.Load() // pairs with SendConsumer.Publish; polled was loaded before
+	progress := q.progress.Load() // pairs with SendConsumer.Publish; the caller has loaded polled before
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled
 	if q.next-consumed > q.entries || waiting > q.entries {
 		return q.entries // out of bounds: treated as full
@@ -109,15 +109,15 @@ func (q *SendProducer) Waiting() uint32 {
 	return min(q.next-uint32(q.progress.Load()), q.entries)
 }
 
-// Signaled returns the number of completions that the card has written for this queue, modulo 2³². A program starts to
-// count from it after a reset.
+// Signaled returns the number of completions that the card has written for this queue, modulo 2³². After a reset, a
+// program starts to count polled completions from this number.
 func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32) }
 
-// Failed reports whether the queue pair is in ERR, where posts are flushed.
+// Failed reports whether the queue pair is in ERR, so that posted requests are flushed.
 func (q *SendProducer) Failed() bool { return q.failed.Load() != 0 }
 
 // Put writes the fixed part of a request for datagrams into the next slot and returns the rest of the slot, for SGEs
-// (PutSGE) or inline data. The caller has checked Outstanding.
+// (PutSGE) or inline data. The caller must have checked Outstanding.
 func (q *SendProducer) Put(s *Send) []byte {
 	slot := q.at(q.next)
 	q.next++
@@ -129,7 +129,7 @@ func (q *SendProducer) Put(s *Send) []byte {
 	return slot[sendHeader:]
 }
 
-// sendHead returns the word from the opcode on.
+// sendHead returns the 8 bytes of a slot that begin with the opcode.
 func sendHead(o ib.Opcode, flags ib.SendFlags, sges uint16, imm uint32) uint64 {
 	return uint64(o) | uint64(flags)<<8 | uint64(sges)<<16 | uint64(imm)<<32
 }
@@ -175,7 +175,8 @@ func newSendConsumer(memory []byte, g Geometry, header uint32) (*SendConsumer, e
 	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, word(memory, sendErrorWord), uint32(progress.Load() >> 32), int(header)}, nil
 }
 
-// Available returns the number of requests in the queue, as last loaded if that is not 0.
+// Available returns the number of requests in the queue. It loads the program's index only if no requests are available
+// according to the last loaded one.
 func (q *SendConsumer) Available() uint32 { return q.available(1) }
 
 // Entries returns the capacity of the queue, in requests.
@@ -193,9 +194,9 @@ func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[q.header:
 // ID returns the ID of the next request.
 func (q *SendConsumer) ID() uint64 { return binary.LittleEndian.Uint64(q.at(q.next)[sendID:]) }
 
-// Get copies the fixed part of the next request, one for datagrams, into s and returns the rest of its slot. The
-// program can still change that memory: read each SGE in it once (getSGE copies), and copy inline data once. The slot
-// belongs to the card until Publish.
+// Get copies the fixed part of the next request of a UD queue pair into s, and returns the rest of its slot. The
+// program can still change that memory: the caller must read each SGE only once (getSGE copies it), and copy inline
+// data only once. The slot is not reused until Publish.
 func (q *SendConsumer) Get(s *Send) (data []byte) {
 	slot := q.at(q.next)
 	_ = slot[sendHeader-1]
@@ -209,7 +210,7 @@ func (q *SendConsumer) Get(s *Send) (data []byte) {
 	return slot[sendHeader:]
 }
 
-// Advance advances past the request that Get read. signaled means that its completion was written.
+// Advance advances past the request that Get read. signaled is true if a completion was written for it.
 func (q *SendConsumer) Advance(signaled bool) {
 	q.next++
 	if signaled {
@@ -217,12 +218,12 @@ func (q *SendConsumer) Advance(signaled bool) {
 	}
 }
 
-// Publish returns the slots of the requests read to the program, together with the number of completions written. Both
-// are in one word: a program that saw only one of them change would count requests twice. It pairs with Outstanding and
-// roced_send_progress, and is called before the completions are published.
+// Publish makes the slots of the requests read so far available to the program, together with the number of completions
+// written. Both are in one word: a program that read only one of them after a change would count requests wrongly. It
+// pairs with Outstanding and roced_send_progress, and must be called before the completions are published.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
 
-// SetFailed reports to the program whether the queue pair is in ERR. It pairs with Failed and roced_send_failed.
+// SetFailed sets whether the queue pair is in ERR, for the program. It pairs with Failed and roced_send_failed.
 func (q *SendConsumer) SetFailed(failed bool) { q.failed.Store(asWord(failed)) }
 
 // Skip drops all requests in the queue, without completions.

@@ -134,7 +134,8 @@ func takeSends(t *testing.T, c *SendConsumer, round uint64, batch uint32) {
 	}
 }
 
-// TestOutstanding: unsignaled requests free their slots when consumed, signaled ones when polled.
+// TestOutstanding: the slot of an unsignaled request is free when the request is consumed, that of a signaled request
+// when its completion is polled.
 func TestOutstanding(t *testing.T) {
 	for _, start := range starts {
 		t.Run(fmt.Sprint(start), func(t *testing.T) {
@@ -189,8 +190,8 @@ func TestOutstanding(t *testing.T) {
 	}
 }
 
-// TestOutstandingIsBounded: whatever the card's words and the count are, the result never exceeds the queue, and is
-// full for invalid words.
+// TestOutstandingIsBounded: for any words of the card and any count, the result does not exceed the size of the queue.
+// For invalid words the queue counts as full.
 func TestOutstandingIsBounded(t *testing.T) {
 	values := []uint32{0, 1, 7, 8, 9, 16, 1000, 1 << 31, math.MaxUint32 - 8, math.MaxUint32 - 7, math.MaxUint32}
 	for _, start := range starts {

@@ -8,7 +8,7 @@ import "github.com/roced/roced/verbs/ib"
 // an entry that Next has returned must not be read again.
 type SGList []byte
 
-// Next returns the first SGE of the list, and the list after it; false if the list is empty.
+// Next returns the first SGE of the list and the rest of the list; ok is false if the list is empty.
 func (l SGList) Next() (sge ib.SGE, rest SGList, ok bool) {
 	if len(l) < SGELen {
 		return sge, nil, false
@@ -24,7 +24,7 @@ func (l SGList) Length() (sum uint64) {
 	return sum
 }
 
-// ListIn returns the list of count SGEs at the start of a slot's data; ok is false if the slot has no room for them.
+// ListIn returns the list of count SGEs at the start of a slot's data; ok is false if the slot is too short for them.
 func ListIn(data []byte, count uint16) (l SGList, ok bool) {
 	length := int(count) * SGELen
 	return SGList(data[:min(length, len(data))]), length <= len(data)

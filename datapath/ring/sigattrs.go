@@ -8,12 +8,12 @@ import (
 	"github.com/roced/roced/verbs/ib"
 )
 
-// SigAttrsLen is the length of the attributes after the lists of a region with signatures, in bytes:
+// SigAttrsLen is the length of the attributes of a region with signatures, in bytes. They follow the lists:
 //
 //	0  check mask 1, reserved 3
-//	4  entries of the list of fields 4
-//	8  memory, and 32 wire: type 1, guard 1, interval 2, seed 4, guard's seed 2, application tag 2, reference tag 4,
-//	   mask of the application tag 2, flags 1, reserved 5
+//	4  number of entries of the list of fields 4
+//	8  memory domain, and 32 wire domain: type 1, guard type 1, interval 2, seed 4, seed of the guard 2, application
+//	   tag 2, reference tag 4, mask of the application tag 2, flags 1, reserved 5
 const SigAttrsLen = 56
 
 const sigDomainLen = 24

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Alloc allocates zeroed memory for a queue or a doorbell: Go memory, aligned to 128 bytes.
+// Alloc allocates zeroed Go memory for a queue or a doorbell. It is aligned to 128 bytes.
 func Alloc(size int) []byte {
 	const line = 128
 	memory := make([]byte, size+line)
@@ -15,12 +15,12 @@ func Alloc(size int) []byte {
 	return memory[start : start+size : start+size]
 }
 
-// word returns 4 bytes of memory as an atomic word. Memory from Alloc and mmap is aligned for it.
+// word returns the 4 bytes at an offset as an atomic word. memory must be aligned, as that of Alloc and mmap is.
 func word(memory []byte, offset int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(memory[offset : offset+4])))
 }
 
-// words64 returns memory as 64-bit words.
+// words64 returns count 64-bit words at an offset. memory must be aligned, as that of Alloc and mmap is.
 func words64(memory []byte, offset, count int) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(memory[offset:offset+8*count]))), count)
 }
