@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fairness returns Jain's fairness index: 1 if all values are equal, 1/n if all but one are 0.
+// fairness returns Jain's fairness index: 1 if all values are equal, 1/n if one value is not 0.
 func fairness(all []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range all {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bindTimeout bounds the wait for a queue whose last socket was just closed: the kernel frees the queue after an RCU
-// grace period and a work item, which has taken more than a second on a loaded machine. Tests of a busy queue set a
-// shorter time.
+// bindTimeout is the maximum time to wait for a queue whose last socket was just closed. The kernel frees the queue
+// after an RCU grace period and a work item, which has taken more than a second on a loaded machine. Tests of a busy
+// queue set a shorter time.
 var bindTimeout = 4 * time.Second
 
 const (
-	bindPause    = time.Millisecond // before the first retry; doubled for each further one
+	bindPause    = time.Millisecond // pause before the first retry; doubled for each further one
 	maxBindPause = 64 * time.Millisecond
 )
 
@@ -59,7 +59,8 @@ func (s *Socket) bind() error {
 	return s.config.explainBind(err)
 }
 
-// bindFlags requests no mode for Auto: the kernel then tries zero-copy and falls back to copy.
+// bindFlags returns the flags for bind(2). For Auto they request no mode: the kernel then tries zero-copy and falls
+// back to copy.
 func (c Config) bindFlags() uint16 {
 	flags := uint16(unix.XDP_USE_NEED_WAKEUP)
 	switch c.Mode {

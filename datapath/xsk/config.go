@@ -40,11 +40,12 @@ type Config struct {
 	// program loaded with BPF_F_XDP_HAS_FRAGS. Some drivers support zero-copy only without it.
 	MultiBuffer bool
 
-	// BusyPoll is the time that a system call polls the driver (SO_BUSY_POLL, in microseconds). The kernel then also
-	// prefers polling to interrupts (SO_PREFER_BUSY_POLL). It requires CAP_NET_ADMIN. Zero disables it.
+	// BusyPoll is the time for which a system call polls the driver (SO_BUSY_POLL, rounded down to microseconds). It
+	// also makes the kernel prefer polling to interrupts (SO_PREFER_BUSY_POLL). It requires CAP_NET_ADMIN. Zero
+	// disables busy polling.
 	BusyPoll time.Duration
-	// BusyPollBudget is the number of frames per poll (SO_BUSY_POLL_BUDGET); zero: the kernel's default. It requires
-	// BusyPoll.
+	// BusyPollBudget is the maximum number of frames per poll (SO_BUSY_POLL_BUDGET); zero: the kernel's default. It
+	// requires BusyPoll.
 	BusyPollBudget int
 }
 

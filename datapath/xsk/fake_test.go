@@ -68,7 +68,7 @@ func (k *fakeKernel) place(part []byte) unix.XDPDesc {
 	return unix.XDPDesc{Addr: addr, Len: uint32(copy(k.umem[addr:], part))}
 }
 
-// lie puts a descriptor into the RX ring unchecked.
+// lie puts any descriptor, including an invalid one, into the RX ring.
 func (k *fakeKernel) lie(desc unix.XDPDesc) {
 	k.rx.put(desc)
 	k.rx.publish()

@@ -4,9 +4,9 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// join copies the chunks of a split frame into one buffer. first is the position of the frame's first descriptor among
-// the ready ones. It returns the bytes, or nil if the frame is malformed, and the frame's number of descriptors. That
-// is 0 if the frame is incomplete, or must wait for Release because the memory for joined frames is used up.
+// join copies the chunks of a split frame into one buffer. first is the index of the frame's first descriptor among the
+// ready ones. It returns the bytes of the frame, or nil if the frame is malformed, and the number of its descriptors.
+// This is 0 if the frame is incomplete, or must wait for Release because the memory for joined frames is used up.
 func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	chunks, length := s.measure(first, ready)
 	switch {
@@ -24,7 +24,7 @@ func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 }
 
 // measure finds the last descriptor of a split frame, and returns the number of descriptors and the sum of their
-// lengths; 0 if the last one is not there yet.
+// lengths. It returns zeros if the last one has not arrived yet.
 func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	for i := first; i < ready; i++ {
 		desc := s.rx.at(i)
@@ -36,8 +36,8 @@ func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	return 0, 0
 }
 
-// copyOut appends the parts of a frame to s.joined and returns them; nil if a part is malformed.
-// The lengths may have changed since measure read them, so the room is checked again.
+// copyOut appends the parts of a frame to s.joined and returns the frame; nil if a part is malformed. The lengths may
+// have changed since measure read them, so the capacity is checked again.
 func (s *Socket) copyOut(first, chunks uint32) []byte {
 	start, complete := len(s.joined), true
 	for i := range chunks {

@@ -7,13 +7,13 @@ import "golang.org/x/sys/unix"
 // KickFrames is the maximum number of descriptors that one kick moves in copy mode (the kernel's TX_BATCH_SIZE).
 const KickFrames = 32
 
-// Flush publishes all submitted frames, and kicks the kernel as long as it needs wake-ups and makes progress. It
-// returns the number of descriptors that the kernel has not consumed, as Unsent does; a later Flush continues with
-// those.
+// Flush publishes all submitted frames, and kicks the kernel as long as it needs wake-ups and makes progress. A kick is
+// a sendto(2) without data. Flush returns the number of descriptors that the kernel has not consumed, as Unsent does; a
+// later Flush continues with those.
 //
-// Linux 6.1 updates its index only when it finds no more frames to send, and returns EAGAIN until then. So some kicks
-// without visible progress are normal, and retries bounds them. Since 6.6 a kick also ends at each invalid descriptor
-// (see TakeBack).
+// Linux 6.1 updates its index only when it finds no more frames to send, and returns EAGAIN until then. Some kicks
+// without visible progress are therefore normal; retries limits their number. Since Linux 6.6 a kick also ends at each
+// invalid descriptor (see TakeBack).
 func (s *Socket) Flush() (unsent uint32) {
 	if s.submitted {
 		s.tx.publish()
@@ -35,7 +35,7 @@ func (s *Socket) Flush() (unsent uint32) {
 		}
 		retries--
 	}
-	// Reclaim now instead of when the slots run out, so that few slots are in use and stay in the processor's cache.
+	// Reclaim slots now and not only when none is free, so that few slots are in use and stay in the processor's cache.
 	s.reclaim()
 	if passing && unsent == 0 {
 		s.finishTakeBack()
@@ -44,7 +44,7 @@ func (s *Socket) Flush() (unsent uint32) {
 }
 
 // Refused returns the number of frames that the interface dropped instead of sending, since the last call. In copy mode
-// poll(2) on the socket sends too; frames dropped then are not counted.
+// poll(2) on the socket sends frames too; frames that are dropped in this case are not counted.
 func (s *Socket) Refused() (frames int) {
 	frames, s.refused = s.refused, 0
 	return frames
@@ -55,7 +55,7 @@ func (s *Socket) Refused() (frames int) {
 func (s *Socket) Unsent() uint32 { return s.tx.pending() }
 
 // WakeReceive wakes the kernel's receiving side if required: after the fill ring was empty, and always with busy
-// polling, where this call polls the driver.
+// polling, as the call then polls the driver.
 func (s *Socket) WakeReceive() {
 	if s.busyPoll || s.fill.needWakeup() {
 		s.kick(unix.SYS_RECVFROM)
@@ -65,9 +65,10 @@ func (s *Socket) WakeReceive() {
 // Err returns the result of the last kick: nil, ErrDown, ErrGone or an errno.
 func (s *Socket) Err() error { return s.lastKick }
 
-// kick calls sendto(2) or recvfrom(2) without data. It reports whether the kernel requests another kick. The call does
-// not block, but 32 frames take longer than the 20 µs after which the Go scheduler takes the P of a thread in a system
-// call. So it is a raw call, which is hidden from the scheduler.
+// kick calls sendto(2) or recvfrom(2) without data. It reports whether the kernel requests another kick.
+//
+// The call does not block. With 32 frames it takes longer than the 20 µs after which the Go scheduler retakes the P of a
+// thread in a system call. It is therefore a raw system call, which is hidden from the scheduler.
 func (s *Socket) kick(call uintptr) (again bool) {
 	_, _, errno := unix.RawSyscall6(call, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	switch errno {

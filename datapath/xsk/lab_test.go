@@ -120,7 +120,7 @@ func mustOpen(t testing.TB, ns *lab.Namespace, config Config) *Socket {
 	return s
 }
 
-// within bounds how long a test waits.
+// within is the maximum time for which a test waits.
 var within = waittest.Limit
 
 // collect polls until n frames have arrived, calls seen with each, and returns them to the kernel.

@@ -18,18 +18,18 @@ const (
 	maxChunksPerFrame = 17
 )
 
-// layout is computed from a Config: the parts of the UMEM and the sizes of the rings. The chunks
-// for receiving come first in the UMEM.
+// layout holds the sizes of the parts of the UMEM and of the rings, which are computed from a Config. The chunks for
+// receiving come first in the UMEM.
 type layout struct {
-	chunkSize      uint64 // bytes, a power of two
-	chunkShift     uint8  // its base-2 logarithm
-	rxChunks       uint32
-	txSlots        uint32
-	chunksPerFrame uint32
-	maxFrame       uint64 // bytes
+	chunkSize      uint64 // size of a chunk in bytes, a power of two
+	chunkShift     uint8  // base-2 logarithm of chunkSize
+	rxChunks       uint32 // number of chunks for receiving
+	txSlots        uint32 // number of slots for sending
+	chunksPerFrame uint32 // number of chunks of a slot
+	maxFrame       uint64 // maximum length of a frame to send, in bytes
 
 	rxEntries, fillEntries uint32
-	txEntries              uint32 // of the TX ring and the completion ring
+	txEntries              uint32 // number of entries of the TX ring and of the completion ring
 }
 
 // rxSize returns the size of the part for receiving, in bytes. The part for sending begins there.
@@ -39,7 +39,7 @@ func (l *layout) slotSize() uint64 { return uint64(l.chunksPerFrame) * l.chunkSi
 
 func (l *layout) size() uint64 { return l.rxSize() + uint64(l.txSlots)*l.slotSize() }
 
-// layout checks the configuration, which includes the defaults, and computes its layout.
+// layout checks the configuration, which must include the defaults, and computes its layout.
 func (c Config) layout() (layout, error) {
 	if err := c.check(); err != nil {
 		return layout{}, err

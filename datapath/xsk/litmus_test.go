@@ -9,7 +9,8 @@ import (
 )
 
 // TestLitmusSend sends a frame through the TX ring and reclaims it through the completion ring, while the kernel falls
-// asleep. The kernel's half is net/xdp/xsk_queue.h and a driver that sets need_wakeup before its last poll of the ring.
+// asleep. The kernel's part models net/xdp/xsk_queue.h, and a driver that sets need_wakeup before its last poll of the
+// ring.
 func TestLitmusSend(t *testing.T) {
 	litmus.Check(t, map[string]string{
 		"consumer.available: load acquire": "message passing",

@@ -182,7 +182,7 @@ func without(t *testing.T, capability int, f func()) {
 	f()
 }
 
-// limitLocked allows a megabyte of locked memory until the test ends.
+// limitLocked limits locked memory to 1 MiB until the test ends.
 func limitLocked(t *testing.T) {
 	t.Helper()
 	var had unix.Rlimit
@@ -219,7 +219,7 @@ func virtualMemory(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// TestPrepare opens a socket while another has its queue, and binds it when the other is closed.
+// TestPrepare prepares a socket while another one is bound to its queue, and binds it after the other one is closed.
 func TestPrepare(t *testing.T) {
 	hosts := labtest.Pair(t)
 	was := mustOpen(t, hosts.A, Config{})

@@ -10,10 +10,10 @@ type Received struct {
 	Data []byte
 }
 
-// Receive removes at most len(burst) frames from the RX ring and returns their number. It never blocks. Call Release
-// before the next Receive.
+// Receive removes at most len(burst) frames from the RX ring and returns their number. It never blocks. The caller must
+// call Release before the next Receive.
 func (s *Socket) Receive(burst []Received) int {
-	// borrowed has room for every chunk; an invalid index in the ring must not exceed that.
+	// borrowed has room for every chunk; more can be available only if the kernel's index is invalid.
 	ready := min(s.rx.available(), uint32(cap(s.borrowed)-len(s.borrowed)))
 	frames, taken := 0, uint32(0)
 	for frames < len(burst) && taken < ready {

@@ -19,7 +19,7 @@ func TestReceive(t *testing.T) {
 		for i := range 4 {
 			k.deliver(frame(round+i, 60+i))
 		}
-		// A burst of three, then the fourth.
+		// Receive a burst of three frames, then the fourth.
 		for i, want := range []int{3, 1, 0} {
 			if n := s.Receive(burst); n != want {
 				t.Fatalf("round %d, call %d: %d frames, want %d", round, i, n, want)
@@ -40,7 +40,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveLies provides descriptors that exceed the chunks for receiving.
+// TestReceiveLies puts descriptors into the RX ring that are not inside a chunk for receiving.
 func TestReceiveLies(t *testing.T) {
 	s, k := newFake(t, Config{RxSize: 16, TxFrames: 4})
 	rx := s.rxSize()

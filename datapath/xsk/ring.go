@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring is an array of entries and two indices, which wrap at 2³². An entry's place is its index modulo the size, a
-// power of two. The producer writes the entries and its index, the consumer only its own index. Each side keeps its
-// index in private memory and copies it to the ring; it bounds the index that it loads from the other side before use.
+// A ring is an array of entries and two indexes, which wrap at 2³². The place of an entry is its index modulo the size,
+// which is a power of two. The producer writes the entries and its index, the consumer only its own index. Each side
+// keeps its index in private memory and copies it to the ring. It checks the bounds of the index that it loads from the
+// other side before use.
 
 // producer is the side that adds entries: ours on the fill and the TX ring.
 type producer[T any] struct {
 	entries []T
 	mask    uint32
-	next    uint32         // index of the next entry to write; may be ahead of index
+	next    uint32         // index of the next entry to write; unpublished entries are between index and next
 	index   *atomic.Uint32 // written by us
 	peer    *atomic.Uint32 // the consumer's index, written by the kernel
 	flags   *atomic.Uint32 // written by the kernel
@@ -31,18 +32,18 @@ type consumer[T any] struct {
 	peer    *atomic.Uint32 // the producer's index, written by the kernel
 }
 
-// put adds an entry without publishing it. The caller has checked that there is room.
+// put adds an entry without publishing it. The caller must have checked that there is room.
 func (p *producer[T]) put(entry T) {
 	p.entries[p.next&p.mask] = entry
 	p.next++
 }
 
-// publish makes all entries put so far visible to the kernel. It pairs with the smp_load_acquire of xskq_cons_peek_desc and
-// xskq_cons_peek_addr (net/xdp/xsk_queue.h).
+// publish makes all entries put so far visible to the kernel. It pairs with the smp_load_acquire of xskq_cons_peek_desc
+// and xskq_cons_peek_addr (net/xdp/xsk_queue.h).
 func (p *producer[T]) publish() { p.index.Store(p.next) }
 
-// pending returns the number of entries that the kernel has not consumed, including unpublished ones. An index of the
-// kernel that is out of bounds counts as none consumed. It pairs with xskq_cons_release.
+// pending returns the number of entries that the kernel has not consumed, including unpublished ones. If the kernel's
+// index is out of bounds, the ring counts as full. It pairs with xskq_cons_release.
 func (p *producer[T]) pending() uint32 {
 	return min(p.next-p.peer.Load(), p.size())
 }
@@ -53,7 +54,7 @@ func (p *producer[T]) room() uint32 { return p.size() - p.pending() }
 func (p *producer[T]) size() uint32 { return uint32(len(p.entries)) }
 
 // needWakeup reports whether the kernel sleeps until a system call wakes it. It pairs with xsk_set_tx_need_wakeup and
-// xsk_set_rx_need_wakeup: the index is stored, then the flags are loaded.
+// xsk_set_rx_need_wakeup: the index is stored before the flags are loaded.
 func (p *producer[T]) needWakeup() bool {
 	return p.flags.Load()&unix.XDP_RING_NEED_WAKEUP != 0
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinedSize bounds the split frames of one burst, in bytes. It suffices for 28 frames of 9000 bytes, and for the
-// longest single frame that the kernel can produce.
+// joinedSize is the maximum total length of the split frames of one burst, in bytes. It is sufficient for 28 frames of
+// 9000 bytes, and for the longest single frame that the kernel can produce.
 const joinedSize = 256 << 10
 
 // create opens the socket. The functions below are the steps of Open, in order.
@@ -59,7 +59,8 @@ func (s *Socket) registerMemory() error {
 		return fmt.Errorf("map %d KiB of UMEM: %w", s.size()>>10, err)
 	}
 	s.umem = umem
-	// With huge pages there are fewer pages to allocate and pin, which is most of the cost of Open. They are optional.
+	// Huge pages reduce the number of pages to allocate and pin, which takes most of the time of Open. They are
+	// optional.
 	_ = unix.Madvise(umem, unix.MADV_HUGEPAGE)
 	err = setOption(s.fd, unix.XDP_UMEM_REG, unix.XDPUmemReg{
 		Addr: address(umem),
@@ -116,7 +117,7 @@ func (s *Socket) mapRings() error {
 	return nil
 }
 
-// stock puts all chunks for receiving into the fill ring, and marks all slots for sending free.
+// stock puts all chunks for receiving into the fill ring, and marks all slots for sending as free.
 func (s *Socket) stock() {
 	s.borrowed = make([]uint64, 0, s.rxChunks)
 	if s.config.MultiBuffer {

@@ -19,16 +19,16 @@ type Socket struct {
 
 	rx        consumer[unix.XDPDesc]
 	fill      producer[uint64] // addresses of chunks
-	borrowed  []uint64         // addresses of chunks between Receive and Release
-	joined    []byte           // copies of the split frames among them
+	borrowed  []uint64         // addresses of the chunks that are borrowed until Release
+	joined    []byte           // copies of the split frames in borrowed chunks
 	malformed atomic.Uint64    // written by the owner, read by Stats
 
 	tx         producer[unix.XDPDesc]
 	completion consumer[uint64] // addresses of chunks
-	free       []slot           // a stack: the memory of the slot used last is likely cached
-	owed       []uint8          // by slot: completions to come, or ownedByCaller
-	inFlight   int              // frames that are owed completions
-	refused    int              // frames that the interface dropped since the last Refused
+	free       []slot           // a stack, because the memory of the slot used last is likely to be in the cache
+	owed       []uint8          // by slot: number of outstanding completions, or ownedByCaller
+	inFlight   int              // number of frames with outstanding completions
+	refused    int              // number of frames that the interface dropped since the last Refused
 	submitted  bool             // the TX ring has unpublished entries
 	back       takenBack
 
@@ -66,8 +66,8 @@ func Open(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// Prepare is Open without the binding, for use while another socket still has the queue. Bind completes it, from any
-// thread. Until then the socket can only be closed.
+// Prepare is Open without binding the socket, for use while another socket is bound to the queue. The caller then calls
+// Bind, from any thread. Until then the socket can only be closed.
 func Prepare(config Config) (*Socket, error) {
 	s, err := prepare(config.withDefaults())
 	if err != nil {
@@ -90,8 +90,8 @@ func prepare(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// Bind binds a socket of Prepare. It retries a busy queue for four seconds, as Open does. If it fails, it may be called
-// again.
+// Bind binds a socket that Prepare has returned. It retries a busy queue for four seconds, as Open does. If it fails,
+// it may be called again.
 func (s *Socket) Bind() error {
 	err := s.bind()
 	if err == nil {
@@ -107,8 +107,8 @@ func (c Config) explain(err error) error {
 	return fmt.Errorf("AF_XDP socket on interface %d queue %d: %w", c.Interface, c.Queue, err)
 }
 
-// FD returns the descriptor, for an XSKMAP and for poll(2). In copy mode poll also sends the frames that wait in the TX
-// ring.
+// FD returns the file descriptor, for an XSKMAP and for poll(2). In copy mode poll(2) also sends the frames that wait
+// in the TX ring.
 func (s *Socket) FD() int { return s.fd }
 
 // Attached returns how the socket is bound.
@@ -124,7 +124,7 @@ func (s *Socket) Close() error {
 		failed = unix.Close(s.fd)
 		s.fd = -1
 	}
-	// Use after Close must dereference a nil pointer, not unmapped memory.
+	// A call after Close must dereference a nil pointer, not unmapped memory.
 	s.rx, s.tx = consumer[unix.XDPDesc]{}, producer[unix.XDPDesc]{}
 	s.fill, s.completion = producer[uint64]{}, consumer[uint64]{}
 	s.umem = nil

@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/internal/waittest"
 )
 
-// TestBothWays sends through small rings many times around, in bursts that need more than one kick.
+// TestBothWays sends many times more frames than its small rings have entries, in bursts that need more than one kick.
 func TestBothWays(t *testing.T) {
 	hosts := labtest.Pair(t)
 	config := Config{RxSize: 128, RxFrames: 200, TxFrames: 100}

@@ -13,10 +13,10 @@ import (
 type Statistics struct {
 	RxDropped       uint64 // frames lost for reasons other than a full RX ring
 	RxRingFull      uint64 // frames lost because the RX ring was full
-	RxFillRingEmpty uint64 // times no chunk was free: in copy mode also in RxDropped
+	RxFillRingEmpty uint64 // number of times that no chunk was free; in copy mode also counted in RxDropped
 	RxInvalidDescs  uint64 // fill ring entries that the kernel refused
 	TxInvalidDescs  uint64 // TX ring entries that the kernel refused
-	TxRingEmpty     uint64 // times the kernel found nothing to send
+	TxRingEmpty     uint64 // number of times that the kernel found no frames to send
 	Malformed       uint64 // frames with invalid RX ring entries: a bug in the kernel or a driver
 }
 

@@ -13,9 +13,9 @@ const noChunk = math.MaxUint64
 
 // takenBack holds the descriptors that TakeBack made invalid, until the kernel has skipped them.
 type takenBack struct {
-	slots   []slot // of the descriptors, in the order of the TX ring
-	invalid uint64 // the kernel's count of invalid descriptors before
-	frames  int    // frames found unsent since the last TakenBack
+	slots   []slot // slots of the descriptors, in the order of the TX ring
+	invalid uint64 // the kernel's count of invalid descriptors before TakeBack
+	frames  int    // number of frames found unsent since the last TakenBack
 }
 
 // TakeBack prevents frames that wait while the interface is down from being sent when it is up again, by making their
@@ -53,8 +53,8 @@ func (s *Socket) TakenBack() (frames int) {
 	return frames
 }
 
-// finishTakeBack is called when the kernel has processed the TX ring. It did so in order, so the skipped descriptors
-// are the last ones.
+// finishTakeBack frees the slots of the skipped descriptors after the kernel has processed the TX ring. The kernel has
+// processed it in order, so the skipped descriptors are the last ones.
 func (s *Socket) finishTakeBack() {
 	after, err := s.Stats()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
-// Frames that waited while the link was down are not sent when it is up: they are reported, their slots are free, and
-// later frames arrive.
+// Frames that wait while the link is down are not sent when it is up again. They are counted, their slots become free,
+// and later frames arrive.
 func TestTakeBack(t *testing.T) {
 	const stale, fresh = 100, 300
 	hosts := labtest.Pair(t)

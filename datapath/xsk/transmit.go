@@ -4,15 +4,15 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// slot is the number of a frame's memory for sending. Only Reserve converts a slot to a Reserved, so that a frame in
-// flight cannot be written to.
+// slot is the number of a slot for sending. Only Reserve converts a slot to a Reserved, so that a frame in flight
+// cannot be written to.
 type slot uint32
 
-// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has an outstanding completion for each chunk
-// (at most maxChunksPerFrame), a free slot none.
+// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has one outstanding completion for each chunk
+// (at most maxChunksPerFrame), and a free slot has none.
 const ownedByCaller = 0xff
 
-// Reserved is a frame to build. Pass it once to Submit or Cancel of the same socket.
+// Reserved is a frame to build. It must be passed once to Submit or Cancel of the same socket.
 type Reserved struct {
 	buffer []byte
 	slot   slot
@@ -78,8 +78,8 @@ func (s *Socket) reclaim() {
 	}
 }
 
-// complete counts a completion, and frees the slot at its last one. It ignores an address that belongs to no frame in
-// flight.
+// complete counts a completion, and frees the slot at its last one. It ignores an address that does not belong to a
+// frame in flight.
 func (s *Socket) complete(addr uint64) {
 	done, ok := s.slotOf(addr)
 	if !ok || s.owed[done] == 0 || s.owed[done] == ownedByCaller {

@@ -57,7 +57,7 @@ func TestTransmit(t *testing.T) {
 	}
 }
 
-// TestTransmitReuse expects the most recently used slots to be used again.
+// TestTransmitReuse expects that the most recently used slots are reused first.
 func TestTransmitReuse(t *testing.T) {
 	s, k := newFake(t, Config{TxFrames: 64})
 	var addrs []uint64
