@@ -7,8 +7,8 @@ import "encoding/binary"
 // Offsets in a message's data, after the MAD header. All messages of a connection begin with the communication IDs of
 // the sender and of the receiver (IBA 12.6).
 const (
-	cmLocalID  = 0 // 4 bytes: of the sender
-	cmRemoteID = 4 // 4 bytes: of the receiver; reserved in a REQ
+	cmLocalID  = 0 // 4 bytes: the sender's ID
+	cmRemoteID = 4 // 4 bytes: the receiver's ID; reserved in a REQ
 )
 
 // CommID is one side's communication ID. Each side chooses its own.
@@ -28,18 +28,18 @@ func (c CommIDs) put(data []byte) {
 	binary.BigEndian.PutUint32(data[cmRemoteID:], uint32(c.Remote))
 }
 
-// MRA reports that a message has been received and its response will take long (IBA 12.6.6).
+// MRA reports that a message has been received and that its response will be delayed (IBA 12.6.6).
 type MRA struct {
 	CommIDs
-	Received       Answered // the message
-	ServiceTimeout uint8    // 5 bits: 4.096 µs × 2ⁿ until the response
+	Received       Answered // the received message
+	ServiceTimeout uint8    // 5 bits: maximum time until the response, 4.096 µs × 2ⁿ
 	PrivateData    [222]byte
 }
 
 // Answered is the message to which an MRA or a REJ responds, 2 bits.
 type Answered uint8
 
-// The messages. A REJ has AnsweredNone if no message was received, but a timer expired.
+// The messages. A REJ has AnsweredNone if it does not respond to a message, because a timer expired.
 const (
 	AnsweredREQ  Answered = 0
 	AnsweredREP  Answered = 1
@@ -78,24 +78,24 @@ func (m MAD) PutMRA(transactionID uint64, f *MRA) {
 // REJ refuses a connection, or ends its establishment (IBA 12.6.7).
 type REJ struct {
 	CommIDs
-	Rejected    Answered // the message
+	Rejected    Answered // the rejected message
 	Reason      RejectReason
-	InfoLength  uint8    // 7 bits: valid bytes of Info
-	Info        [72]byte // by reason: the acceptable value
+	InfoLength  uint8    // 7 bits: number of valid bytes of Info
+	Info        [72]byte // additional information, which depends on the reason: for example the acceptable value
 	PrivateData [148]byte
 }
 
-// RejectReason is the reason of a REJ; with RejectConsumer the private data contains it (IBA 12.6.7.2).
+// RejectReason is the reason of a REJ (IBA 12.6.7.2). With RejectConsumer, the private data contains the actual reason.
 type RejectReason uint16
 
-// The reasons that cards use themselves.
+// The reasons that roced's cards send.
 const (
 	RejectNoQP            RejectReason = 1
 	RejectNoResources     RejectReason = 3
 	RejectTimeout         RejectReason = 4
 	RejectUnsupported     RejectReason = 5
-	RejectCommID          RejectReason = 6 // no such communication
-	RejectServiceID       RejectReason = 8 // no listener
+	RejectCommID          RejectReason = 6 // the communication ID is unknown
+	RejectServiceID       RejectReason = 8 // there is no listener for the service ID
 	RejectTransport       RejectReason = 9
 	RejectStaleConnection RejectReason = 10
 	RejectPrimaryGID      RejectReason = 12 // the path differs from that of the request
@@ -133,7 +133,7 @@ func (m MAD) PutREJ(transactionID uint64, f *REJ) {
 	copy(d[rejPrivateData:], f.PrivateData[:])
 }
 
-// RTU reports that a REP has been received, and the connection is established (IBA 12.6.9).
+// RTU reports that a REP has been received and that the connection is established (IBA 12.6.9).
 type RTU struct {
 	CommIDs
 	PrivateData [224]byte

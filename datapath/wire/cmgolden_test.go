@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// goldenMessages are written by hand. A bit is set in each field that no capture contains, and no bit in adjacent
-// reserved fields.
+// goldenMessages holds messages written by hand. Each field that no capture contains has a bit set, and adjacent
+// reserved fields have none.
 var goldenMessages = []struct {
 	attribute Attribute
 	contents  any

@@ -4,7 +4,7 @@ package wire
 
 import "encoding/binary"
 
-// LAP requests that an alternate path be loaded into a connection (IBA 12.8.1).
+// LAP requests the receiver to load an alternate path for a connection (IBA 12.8.1).
 type LAP struct {
 	CommIDs
 	RemoteQPN     QPN   // the receiver's queue pair
@@ -65,7 +65,7 @@ func (m MAD) PutLAP(transactionID uint64, f *LAP) {
 // APR is the response to a LAP (IBA 12.8.2).
 type APR struct {
 	CommIDs
-	InfoLength  uint8 // valid bytes of Info
+	InfoLength  uint8 // number of valid bytes of Info
 	Status      APRStatus
 	Info        [72]byte
 	PrivateData [148]byte
@@ -77,7 +77,7 @@ type APRStatus uint8
 // The statuses.
 const (
 	APRLoaded      APRStatus = 0
-	APRCommID      APRStatus = 1 // no such communication
+	APRCommID      APRStatus = 1 // the communication ID is unknown
 	APRUnsupported APRStatus = 2
 )
 

@@ -40,7 +40,8 @@ func peerREQ(t *testing.T, id CommID, port uint16, qpn QPN, psn PSN, label uint3
 	}
 }
 
-// TestPeerMessages compares the messages with the programs that ran (testdata/peer/README.md).
+// TestPeerMessages compares the captured messages with the parameters of the programs that sent them
+// (testdata/peer/README.md).
 func TestPeerMessages(t *testing.T) {
 	udp, sidr := ServiceIDFor(PortSpaceUDP, 7174), func(id uint32, port string) SIDRReq {
 		return SIDRReq{
@@ -89,7 +90,7 @@ func TestPeerMessages(t *testing.T) {
 	}
 }
 
-// ucmatoseREQ returns ucmatose's request, which has other retry counts than rping's.
+// ucmatoseREQ returns the request of ucmatose, whose retry counts differ from those of rping.
 func ucmatoseREQ(t *testing.T) REQ {
 	f := peerREQ(t, 0x485586ee, 7471, 35, 0x8be7c3, 0x0194e, "8401")
 	f.RetryCount, f.RNRRetryCount = 5, 0

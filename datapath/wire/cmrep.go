@@ -11,10 +11,10 @@ type REP struct {
 	LocalQPN            QPN
 	LocalEECN           uint32
 	StartingPSN         PSN
-	ResponderResources  uint8 // READs and atomics that the sender accepts at once
-	InitiatorDepth      uint8 // READs and atomics that it has outstanding at once
+	ResponderResources  uint8 // maximum number of outstanding READs and atomics that the sender accepts
+	InitiatorDepth      uint8 // maximum number of READs and atomics that the sender has outstanding
 	TargetAckDelay      uint8 // 5 bits: 4.096 µs × 2ⁿ
-	Failover            uint8 // 2 bits: the result for the alternate path
+	Failover            uint8 // 2 bits: whether the alternate path is accepted
 	EndToEndFlowControl bool
 	RNRRetryCount       uint8 // 3 bits
 	SRQ                 bool

@@ -4,7 +4,7 @@ package wire
 
 import "encoding/binary"
 
-// CMPath is a connection's path in a REQ or a LAP, from the view of its sender.
+// CMPath is a path of a connection in a REQ or a LAP, from the view of the message's sender.
 type CMPath struct {
 	LocalLID, RemoteLID uint16 // 0xFFFF on Ethernet
 	Local, Remote       GID
@@ -24,9 +24,9 @@ type REQ struct {
 	LocalCAGUID         uint64
 	LocalQKey           QKey
 	LocalQPN            QPN
-	ResponderResources  uint8 // READs and atomics that the sender accepts at once
+	ResponderResources  uint8 // maximum number of outstanding READs and atomics that the sender accepts
 	LocalEECN           uint32
-	InitiatorDepth      uint8 // READs and atomics that it has outstanding at once
+	InitiatorDepth      uint8 // maximum number of READs and atomics that the sender has outstanding
 	RemoteEECN          uint32
 	RemoteTimeout       uint8 // 5 bits: the receiver must respond within 4.096 µs × 2ⁿ
 	TransportService    uint8 // 2 bits: 0 RC, 1 UC, 2 RD, 3 extended

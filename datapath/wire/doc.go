@@ -13,11 +13,11 @@
 //	[immediate data 4]
 //	payload
 //	pad 0 to 3                          (−length) & 3 zero bytes
-//	ICRC 4                              over all from the IP header on; see Packet.Unsealed
+//	ICRC 4                              covers all from the IP header on; see Packet.Unsealed
 //
-// Receiving: Parse checks every length, and every field that the layout depends on, once; afterwards no accessor can
-// fail. CheckICRC then reports whether the frame is intact. Both are called once per packet, whatever the number of
-// queue pairs that receive it.
+// Receiving: Parse checks every length, and every field on which the layout depends, once; afterwards no accessor can
+// fail. CheckICRC then reports whether the frame is intact. Both are called once per packet, also if several queue
+// pairs receive it.
 //
 // Sending: a Template holds the headers that all packets to one destination share. The caller first
 // writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the ICRC
@@ -26,12 +26,12 @@
 // Management datagrams are payloads of packets to QP 1. A MAD is a view of one; each message of
 // connection management is a struct, which the MAD's methods read and write (cm.go, sidr.go).
 //
-// The package is pure: it imports no other package of this module, keeps no state, takes no lock
-// and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
-// the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
+// The package imports no other package of this module, has no mutable global state and no locks, and does not allocate
+// memory, except in Numbering. A Packet borrows the frame from which it was parsed. The caller must not change the
+// frame while the Packet is in use. CheckICRC writes to the frame and restores it before it returns.
 //
-// The extended headers of RD are not parsed (only their lengths are checked; the engine drops RD packets as
-// unsupported), nor are MADs of other classes.
+// The extended headers of RD are not parsed: only their lengths are checked, and the engine drops RD packets as
+// unsupported. MADs of classes other than connection management are not parsed either.
 //
 // Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9, 12 and 13,
 // annexes A11 (IP addresses in connection management), A14 (XRC), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.

@@ -4,8 +4,8 @@ package wire
 
 import "encoding/binary"
 
-// Congestion notification in packets (RFC 3168): a sender marks its packets as ECN-capable, a growing queue marks such
-// packets, and the receiver of a marked packet notifies the sender (IBA A17.9).
+// Explicit congestion notification (RFC 3168): a sender marks its packets as ECN-capable, a congested queue in the
+// network marks such packets, and the receiver of a marked packet notifies the sender (IBA A17.9).
 
 // The ECN bits of TOS and traffic class.
 const (
@@ -15,7 +15,8 @@ const (
 	ecnShift = 4 // IPv6: of the traffic class in the header's second byte
 )
 
-// cnpTrafficClass is DSCP 48, as in NICs: networks let such packets bypass the congested queues.
+// cnpTrafficClass is the traffic class of CNPs: DSCP 48, as in NICs. Networks are configured to send such packets past
+// the congested queues.
 const cnpTrafficClass = 48 << 2
 
 // Marked reports whether a queue in the network has marked the packet.
@@ -26,7 +27,7 @@ func (p *Packet) Marked() bool {
 	return p.frame[p.ip+ipv4TOS]&ecnBits == ecnCE
 }
 
-// Mark marks an ECN-capable frame, as a congested queue does, and reports whether it is one.
+// Mark marks a frame as a congested queue does, if it is ECN-capable, and reports whether it is.
 func Mark(frame []byte) bool {
 	kind, ip := etherType(frame)
 	switch {
@@ -43,7 +44,8 @@ func Mark(frame []byte) bool {
 	return false
 }
 
-// ECNCapable returns the template with ECN-capable packets. A traffic class with ECN bits is not changed.
+// ECNCapable returns a copy of the template whose packets are ECN-capable. A traffic class that already has ECN bits is
+// not changed.
 func (t *Template) ECNCapable() Template {
 	if t.tos&ecnBits != 0 {
 		return *t
@@ -51,16 +53,16 @@ func (t *Template) ECNCapable() Template {
 	return t.withTrafficClass(t.tos | ecnECT0)
 }
 
-// withTrafficClass returns the template with another traffic class.
+// withTrafficClass returns a copy of the template with another traffic class.
 func (t *Template) withTrafficClass(class uint8) Template {
 	one := *t
-	one.partial += uint64(class) + uint64(0xFFFF-uint16(t.tos)) // one's complement: less the old one
+	one.partial += uint64(class) + uint64(0xFFFF-uint16(t.tos)) // subtract the old class, in one's complement
 	one.first = t.first&^(0xFF<<52) | uint64(class)<<52
 	one.tos = class
 	return one
 }
 
-// SealCNP writes a congestion notification, which has no payload, and returns the length of the frame.
+// SealCNP writes a congestion notification packet, which has no payload, and returns the length of the frame.
 func (t *Template) SealCNP(frame []byte, source, dest QPN, pkey PKey, id uint16) int {
 	urgent := t.withTrafficClass(cnpTrafficClass)
 	h := Transport{Opcode: OpcodeCNP, SourceQP: source, DestQP: dest, PKey: pkey}

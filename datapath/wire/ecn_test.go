@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A congestion notification, byte by byte after the UDP header: opcode 0x81, BECN, PSN 0, 16 reserved bytes, ICRC.
+// The bytes of a CNP after the UDP header are opcode 0x81, BECN, PSN 0, 16 reserved bytes and the ICRC.
 func TestCNP(t *testing.T) {
 	for _, shape := range shapes {
 		template := NewTemplate(shape.path)
@@ -37,7 +37,7 @@ func TestCNP(t *testing.T) {
 	}
 }
 
-// ECN-capable packets are otherwise unchanged; only they are marked; and the ICRC stays correct.
+// ECNCapable changes only the ECN bits. Only ECN-capable packets are marked, and their ICRC stays correct.
 func TestMark(t *testing.T) {
 	for _, shape := range shapes {
 		for class := range 256 {

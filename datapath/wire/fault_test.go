@@ -37,7 +37,7 @@ func put(offset int, value ...byte) func([]byte) []byte {
 	}
 }
 
-// cut returns a change that ends the frame early, without bytes behind its end.
+// cut returns a change that truncates the frame, so that no bytes after its end can be read.
 func cut(length int) func([]byte) []byte {
 	return func(frame []byte) []byte { return bytes.Clone(frame[:length]) }
 }
@@ -207,7 +207,7 @@ func TestFaultNames(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts frames of every shape at every length: none parses, and no byte beyond the end is read.
+// TestTruncated truncates frames of every shape to every length: none is accepted, and no byte beyond the end is read.
 func TestTruncated(t *testing.T) {
 	var frames [][]byte
 	for _, shape := range shapes {

@@ -12,8 +12,8 @@ import (
 // field is a field of a frame on the wire, in hexadecimal.
 type field struct{ name, bytes string }
 
-// goldens are frames written by hand; their ICRCs were computed by zlib's crc32 over the masked bytes, outside this
-// package.
+// goldens holds frames written by hand. Their ICRCs were computed with the crc32 function of zlib over the masked
+// bytes.
 var goldens = []struct {
 	name    string
 	path    Path

@@ -4,8 +4,7 @@ package wire
 
 import "encoding/binary"
 
-// GRHLen is the length of the GRH at the start of a datagram's receive buffer, in bytes, over both
-// IPv4 and IPv6.
+// GRHLen is the length of the GRH at the start of a datagram's receive buffer, in bytes, for both IPv4 and IPv6.
 const GRHLen = 40
 
 // GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In RoCEv2 they hold
@@ -25,8 +24,8 @@ func (p *Packet) PutGRH(grh *[GRHLen]byte) {
 	*(*[IPv4Len]byte)(grh[grhIPv4:]) = [IPv4Len]byte(p.frame[p.ip : p.ip+IPv4Len])
 }
 
-// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes may have any content, so if
-// they look like IPv6, the header is IPv4 only if its checksum is correct (as in the kernel's
+// IPVersion returns 4 or 6, or 0 if the bytes are neither. With IPv4 the first 20 bytes may have any content. If they
+// look like an IPv6 header, the header is IPv4 only if its checksum is correct (as in the kernel's
 // ib_get_rdma_header_version).
 func (g GRH) IPVersion() int {
 	if len(g) < GRHLen {
@@ -44,13 +43,13 @@ func (g GRH) IPVersion() int {
 	return 6
 }
 
-// SGID returns the sender's address; zero if the bytes hold no IP header.
+// SGID returns the sender's address; zero if the bytes contain no IP header.
 func (g GRH) SGID() GID {
 	source, _ := g.Addresses()
 	return source
 }
 
-// DGID returns the address that the packet was sent to.
+// DGID returns the destination address of the packet; zero if the bytes contain no IP header.
 func (g GRH) DGID() GID {
 	_, dest := g.Addresses()
 	return dest

@@ -18,7 +18,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// TestPutGRHAsThePeer compares with the 40 bytes that the peer's program printed before its message.
+// TestPutGRHAsThePeer compares PutGRH with the 40 bytes that the peer's program printed before its message.
 func TestPutGRHAsThePeer(t *testing.T) {
 	want := []string{
 		"0000000000000000000000000000000000000000456a0044a5e9400040117f8b0a6300030a630002",

@@ -121,7 +121,7 @@ const (
 	bthPKey   = 2 // 2 bytes
 	bthFECN   = 4 // FECN, BECN and reserved bits; not covered by the ICRC
 	bthDestQP = 5 // 3 bytes
-	bthAckReq = 8 // AckReq, 7 reserved bits: in memory, the number of packets of a long packet, minus one
+	bthAckReq = 8 // AckReq, 7 reserved bits; on in-memory networks these are the number of packets minus one
 	bthPSN    = 9 // 3 bytes
 
 	bthSolicited    = 0x80
@@ -158,8 +158,8 @@ func (h BTH) DestQP() QPN { return QPN(uint24(h[bthDestQP:])) }
 // AckReq reports whether the sender requests an acknowledgement. It has no meaning for datagrams.
 func (h BTH) AckReq() bool { return h[bthAckReq]&bthAckRequested != 0 }
 
-// Packets returns the number of packets that this packet stands for, 1 to 128: a long packet has as many PSNs. It is
-// valid only for frames that never leave memory; in others the bits are reserved.
+// Packets returns the number of packets that this packet stands for, 1 to 128: more than 1 for a long packet, which has
+// as many PSNs. It is valid only on in-memory networks; on others the bits are reserved.
 func (h BTH) Packets() uint32 { return uint32(h[bthAckReq]&bthPacketsMask) + 1 }
 
 // PSN returns the packet sequence number. Receivers of datagrams ignore it.
@@ -176,7 +176,7 @@ const (
 	dethSrcQP = 5 // 3 bytes, after a reserved one
 )
 
-// QKey returns the Q_Key, which must equal that of the receiving queue pair.
+// QKey returns the Q_Key, which must be equal to that of the receiving queue pair.
 func (h DETH) QKey() QKey { return QKey(binary.BigEndian.Uint32(h[dethQKey:])) }
 
 // SrcQP returns the queue pair that sent the datagram.

@@ -47,8 +47,8 @@ func datagram(hasImm bool) Datagram {
 // filler returns a payload that no dissector recognizes.
 func filler(length int) []byte { return bytes.Repeat([]byte{0x7B}, length) }
 
-// build seals a packet in a buffer of 0xA5, which shows bytes that were not written, and checks that no byte behind the
-// packet is written.
+// build seals a packet in a buffer filled with 0xA5, so that bytes that were not written are visible, and checks that
+// no bytes after the packet are written.
 func build(t testing.TB, path Path, d Datagram, payload []byte) []byte {
 	t.Helper()
 	template := NewTemplate(path)

@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// icrcSeed is the CRC of the eight 0xFF bytes that stand for the InfiniBand local route header
-// (IBA A17.3.3). The CRC register is 0xDEBB20E3 after them; package crc32 takes it inverted.
+// icrcSeed is the CRC of the eight 0xFF bytes that replace the InfiniBand local route header (IBA A17.3.3). After them
+// the CRC register is 0xDEBB20E3; package crc32 expects its inverse.
 const icrcSeed = ^uint32(0xDEBB20E3)
 
 // icrc computes the ICRC over a packet from its IP header to the end of its pad. The fields that
@@ -18,7 +18,7 @@ func icrc(masked []byte) uint32 {
 	return endICRC(crc32.Update(icrcSeed, crc32.IEEETable, masked[:whole]), masked[whole:])
 }
 
-// crcTables[k] is the CRC of a byte that k zeros follow.
+// crcTables[k] holds the CRC of each byte value followed by k zero bytes.
 var crcTables = func() (t [8][256]uint32) {
 	t[0] = *crc32.IEEETable
 	for i := range t[0] {
@@ -50,8 +50,8 @@ func endICRC(sum uint32, end []byte) uint32 {
 	return ^sum
 }
 
-// CheckICRC reports whether the packet's ICRC is correct. It sets the fields that routers may change to ones, in the
-// frame, and restores them before it returns: faster than a copy of the headers.
+// CheckICRC reports whether the packet's ICRC is correct. It sets the fields that routers may change to ones in the
+// frame, and restores them before it returns, which is faster than a copy of the headers.
 func (p *Packet) CheckICRC() bool {
 	p.sum = p.computeICRC()
 	return p.sum == p.ICRC()
@@ -81,12 +81,12 @@ func (p *Packet) computeICRC() uint32 {
 	return sum
 }
 
-// ipv6Masked has ones for the fields in the first eight bytes of an IPv6 header that the ICRC does
-// not cover: traffic class, flow label and hop limit.
+// ipv6Masked has ones in the fields of the first eight bytes of an IPv6 header that the ICRC does not cover: traffic
+// class, flow label and hop limit.
 const ipv6Masked = 0x0FFFFFFF_000000FF
 
-// maskIPv4 sets the fields of an IPv4 header to ones that the ICRC does not cover. It covers the
-// identification, which routers do not change.
+// maskIPv4 sets the fields of an IPv4 header that the ICRC does not cover to ones. The ICRC covers the identification,
+// which routers do not change.
 func maskIPv4(h []byte) {
 	_ = h[IPv4Len-1]
 	h[ipv4TOS], h[ipv4TTL], h[ipv4Checksum], h[ipv4Checksum+1] = 0xFF, 0xFF, 0xFF, 0xFF

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
-// variant reports whether a bit of a frame is one that routers may change, or is below IP: the bits that the ICRC does
-// not cover, according to WIRE.md.
+// variant reports whether the ICRC does not cover a bit of a frame, according to WIRE.md: a bit that routers may
+// change, or a bit before the IP header.
 func variant(p *Packet, offset int, bit uint) bool {
 	ip, bth := p.ip, p.bth
 	switch {
@@ -31,8 +31,8 @@ func variant(p *Packet, offset int, bit uint) bool {
 		offset == ip+10 || offset == ip+11 // header checksum
 }
 
-// TestICRCCoverage flips every bit of every frame of the peer, and of our own: the ICRC is wrong exactly if it covers
-// the bit.
+// TestICRCCoverage flips every bit of every frame, of the peer and of this package. The ICRC is wrong if and only if it
+// covers the bit.
 func TestICRCCoverage(t *testing.T) {
 	frames := peerPackets(t)
 	for _, shape := range shapes {
@@ -98,7 +98,7 @@ func TestRoutersMayChange(t *testing.T) {
 	}
 }
 
-// TestICRCOfAnyLength compares with package crc32, for all lengths of the rest behind whole blocks.
+// TestICRCOfAnyLength compares the ICRC with package crc32, for all lengths of the bytes after the last whole block.
 func TestICRCOfAnyLength(t *testing.T) {
 	all := make([]byte, 300)
 	for i := range all {

@@ -19,9 +19,9 @@ const (
 	madClass         = 1  // 1 byte
 	madClassVersion  = 2  // 1 byte
 	madMethod        = 3  // 1 byte
-	madStatus        = 4  // 2 bytes, then 2 that are the class's own
+	madStatus        = 4  // 2 bytes, then 2 whose meaning depends on the class
 	madTransactionID = 8  // 8 bytes
-	madAttribute     = 16 // 2 bytes, then 2 that are reserved
+	madAttribute     = 16 // 2 bytes, then 2 reserved ones
 	madModifier      = 20 // 4 bytes
 	madData          = MADHeaderLen
 )
@@ -36,11 +36,11 @@ const (
 // Method is the method of a MAD (IBA 13.4.5).
 type Method uint8
 
-// The methods of connection management. MethodResponse is the bit of responses.
+// The methods of connection management. MethodResponse is the bit that all responses have.
 const (
 	MethodGet      Method = 0x01
 	MethodSet      Method = 0x02
-	MethodSend     Method = 0x03 // of all messages of connections; it has no response
+	MethodSend     Method = 0x03 // the method of all messages of connections; it has no response
 	MethodGetResp  Method = 0x81
 	MethodResponse Method = 0x80
 )
@@ -48,10 +48,10 @@ const (
 // MADStatus is the result in a response (IBA 13.4.7).
 type MADStatus uint16
 
-// The statuses of requests that are not understood.
+// The statuses of invalid and unsupported requests.
 const (
 	MADStatusBadVersion  MADStatus = 1 << 2 // base version, class version, or their combination
-	MADStatusUnsupported MADStatus = 3 << 2 // this method with this attribute
+	MADStatusUnsupported MADStatus = 3 << 2 // the combination of method and attribute is not supported
 )
 
 // Attribute is the subject of a MAD; with MethodSend, the type of the connection management message.
@@ -82,8 +82,8 @@ func (a Attribute) String() string {
 	return fmt.Sprintf("attribute(0x%04x)", uint16(a))
 }
 
-// MAD is a view of a management datagram: the payload of a packet to QP 1. ParseMAD returns one for received bytes. A
-// message is read by the method with its name, and written by the one with the prefix Put, which writes all 256 bytes.
+// MAD is a view of a management datagram: the payload of a packet to QP 1. ParseMAD returns one for received bytes. The
+// method with the name of a message reads it; the method with the prefix Put writes it, and writes all 256 bytes.
 type MAD []byte
 
 // ParseMAD checks the length, after which no accessor can fail. ok is false for another length. The contents are not
@@ -113,7 +113,7 @@ func (m MAD) Header() MADHeader {
 	}
 }
 
-// PutHeader writes the header, and zeros after it.
+// PutHeader writes the header and sets all bytes after it to zero.
 func (m MAD) PutHeader(h MADHeader) {
 	clear(m)
 	m[madBaseVersion], m[madClass], m[madClassVersion], m[madMethod] = h.BaseVersion, h.Class, h.ClassVersion, byte(h.Method)
@@ -132,7 +132,7 @@ func (m MAD) begin(transactionID uint64, attribute Attribute) (data []byte) {
 	return m[madData:]
 }
 
-// bits reads a field inside a byte; put is its counterpart.
+// bits describes a field inside a byte.
 type bits struct{ shift, width uint8 }
 
 func (f bits) get(b byte) uint8 { return b >> f.shift & (1<<f.width - 1) }

@@ -56,7 +56,7 @@ func read(m MAD) message {
 	return message{}
 }
 
-// dirty returns a MAD that shows bytes that were not written.
+// dirty returns a MAD filled with 0xA5, so that bytes that were not written are visible.
 func dirty() MAD { return MAD(bytes.Repeat([]byte{0xA5}, MADLen)) }
 
 // managed returns the MADs of a capture, in order.

@@ -5,8 +5,8 @@ package wire
 // Meaning describes an operation and its place in a message, as bits.
 type Meaning uint16
 
-// An operation has one of the first eight bits. A message has one packet that starts it and one that ends it, which may
-// be the same; only the end may have immediate data or a key to invalidate.
+// An operation has one of the first eight bits. A message has a first packet (MeansStart) and a last packet (MeansEnd),
+// which may be the same. Only the last packet may have immediate data or a key to invalidate.
 const (
 	MeansSend Meaning = 1 << iota
 	MeansWrite
@@ -22,11 +22,13 @@ const (
 	MeansInvalidate
 
 	MeansAtomic = MeansCompareSwap | MeansFetchAdd
-	// MeansAnswered are requests whose response contains data; it is the acknowledgement too (IBA 9.7.5.1.2).
+	// MeansAnswered is the set of requests whose response contains data. The response is also the acknowledgement (IBA
+	// 9.7.5.1.2).
 	MeansAnswered = MeansRead | MeansAtomic
-	// MeansAnswer are the packets of a responder.
+	// MeansAnswer is the set of packets that a responder sends.
 	MeansAnswer = MeansReadResponse | MeansAcknowledge | MeansAtomicAcknowledge
-	// MeansReceive are the operations that consume a receive request, or complete one. A WRITE does at its end.
+	// MeansReceive is the set of packets that use a receive request: all packets of a SEND, and the last packet of a
+	// WRITE with immediate data.
 	MeansReceive = MeansSend | MeansImmediate
 
 	alone = MeansStart | MeansEnd
@@ -45,8 +47,8 @@ func (o Opcode) Means() Meaning { return operations[o.Operation()].means }
 // Sequence holds the operations of a message's packets.
 type Sequence struct{ first, middle, last, only Opcode }
 
-// SequenceOf returns the sequence of a message with a meaning, including the bits of its end. A message that always is
-// a single packet has the same operation in all places.
+// SequenceOf returns the sequence of a message. m is its kind, with MeansImmediate or MeansInvalidate if its last
+// packet has these headers. A message that is always a single packet has the same operation in all places.
 func SequenceOf(m Meaning) Sequence {
 	kind := m.Kind()
 	only, _ := operationThat(m | alone)
@@ -59,7 +61,7 @@ func SequenceOf(m Meaning) Sequence {
 	return Sequence{first, middle, last, only}
 }
 
-// operationThat finds the operation with exactly a meaning.
+// operationThat returns the operation with exactly the meaning m.
 func operationThat(m Meaning) (operation Opcode, found bool) {
 	for i, row := range operations {
 		if row.means == m {
@@ -69,7 +71,8 @@ func operationThat(m Meaning) (operation Opcode, found bool) {
 	return 0, false
 }
 
-// At returns the operation of a packet at a place, from 0, that stands for many of the packets of a message.
+// At returns the operation of the packet at a place, counted from 0, in a message of packets packets. The packet stands
+// for many of them.
 func (s *Sequence) At(place, many, packets uint32) Opcode {
 	first, last := place == 0, place+many == packets
 	switch {

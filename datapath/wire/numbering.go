@@ -8,35 +8,38 @@ import (
 	mathbits "math/bits"
 )
 
-// Numbering computes the effect of IPv4's identification and Don't Fragment on the ICRC. UDP sockets need it: the
-// kernel writes both fields when a socket sends, and does not report them when a socket receives.
+// Numbering computes the effect of the IPv4 identification and the Don't Fragment flag on the ICRC. Links over UDP
+// sockets need it, because the kernel writes both fields when a socket sends, and does not report them when a socket
+// receives.
 //
-// A CRC is linear. The ICRCs of two packets of equal length that differ in some bits differ by the exclusive or of the
-// effects of these bits, whatever the rest of the packets. So an ICRC can be corrected for another identification
-// (Effect), and an identification can be computed from the ICRC (Solve). The check in Solve is weaker: of the 32 bits
-// of an ICRC, 17 are used for the two fields, and 15 remain.
+// A CRC is linear: if two packets of equal length differ in some bits, their ICRCs differ by the exclusive or of the
+// effects of these bits, independently of the rest of the packets. An ICRC can therefore be corrected for another
+// identification (Effect), and an identification can be computed from the ICRC (Solve). The check in Solve is weaker:
+// of the 32 bits of an ICRC, 17 are used for the two fields, and 15 remain.
 //
-// The effects depend on the number of bytes that follow. They are computed when a length first occurs, and kept: a
-// third of a kilobyte for each length. A Numbering is used by one goroutine at a time. Its zero value is ready to use.
+// The effects depend on the number of bytes that follow. They are computed when a length first occurs, and kept, in a
+// third of a kilobyte for each length. A Numbering must be used by one goroutine at a time. The zero Numbering is ready
+// to use.
 type Numbering struct {
 	lengths [(UDPLen + BTHLen + AtomicETHLen + 4096 + ICRCLen) / 4]*effects
 }
 
-// idBits are the bits of the identification, and Don't Fragment as bit 16.
+// idBits is the number of bits of the identification, plus one for Don't Fragment, which is bit 16.
 const idBits = 17
 
 // effects holds the effects of the bits on the ICRC of a packet of some length.
 type effects struct {
 	of [idBits]uint32
-	// rows are exclusive ors of effects. The index of a row is its highest bit, which no other row has.
+	// rows holds exclusive ors of effects, in echelon form: the index of a row is the number of its highest bit.
 	rows [32]struct {
 		effect uint32
-		bits   uint32 // whose effect it is; 0: no row
+		bits   uint32 // the bits whose effect it is; 0: there is no row
 	}
 }
 
-// Effect returns the change (by exclusive or) of the ICRC of an IPv4 packet with a number of bytes from the BTH to the
-// end of the ICRC, for changed bits of its identification.
+// Effect returns the change (by exclusive or) of the ICRC of an IPv4 packet if the bits changed of its identification
+// are inverted. transport is the number of bytes from the BTH to the end of the ICRC. It returns 0 if no packet has
+// this length.
 func (n *Numbering) Effect(transport int, changed uint16) (sum uint32) {
 	e := n.effectsFor(transport)
 	if e == nil {
@@ -79,7 +82,7 @@ func (p *Packet) changeID(id uint16, dontFragment bool) {
 	binary.BigEndian.PutUint16(h[ipv4Checksum:], ^onesComplementSum(h))
 }
 
-// effectsFor returns the effects for a length; nil if no packet has it.
+// effectsFor returns the effects for a length; nil if no packet has this length.
 func (n *Numbering) effectsFor(transport int) *effects {
 	if transport < 0 || transport&3 != 0 || transport/4 >= len(n.lengths) {
 		return nil
@@ -106,7 +109,7 @@ func newEffects(transport int) *effects {
 	return e
 }
 
-// remainder returns the CRC without the inversions before and after, which are not linear.
+// remainder returns the CRC without the inversions at its begin and end, which are not linear.
 func remainder(sum uint32, b []byte) uint32 { return ^crc32.Update(^sum, crc32.IEEETable, b) }
 
 // addRow adds an effect to the rows, reduced by the existing rows.

@@ -29,7 +29,7 @@ func TestEffect(t *testing.T) {
 	}
 }
 
-// The identification and Don't Fragment of a sealed packet are found, whatever they are.
+// Solve finds any identification and Don't Fragment flag of a sealed packet.
 func TestSolve(t *testing.T) {
 	var n Numbering
 	random := rand.New(rand.NewPCG(1, 2))
@@ -54,7 +54,8 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// Damage is taken for another identification once in 2^15 packets, and then no other field is changed.
+// Solve mistakes a damaged packet for one with another identification once in 2^15 packets. It then changes no other
+// field.
 func TestSolveDamaged(t *testing.T) {
 	var n Numbering
 	random := rand.New(rand.NewPCG(3, 4))
@@ -81,7 +82,7 @@ func TestSolveDamaged(t *testing.T) {
 	}
 }
 
-// IPv6 has no identification: its check is not weaker.
+// IPv6 has no identification, so Solve never accepts a packet.
 func TestSolveIPv6(t *testing.T) {
 	var n Numbering
 	for bit := range 60 * 8 {
@@ -117,7 +118,7 @@ func FuzzSolve(f *testing.F) {
 	})
 }
 
-// Headers written in front of a UDP payload equal those that the packet was sealed with.
+// The headers that PutHeaders writes before a UDP payload equal those with which the packet was sealed.
 func TestPutHeaders(t *testing.T) {
 	for _, path := range []Path{pathIPv4, pathIPv6} {
 		d := datagram(false)
@@ -132,7 +133,7 @@ func TestPutHeaders(t *testing.T) {
 	}
 }
 
-// With source ports, a packet has one of them, selected by the queue pairs.
+// If a path has source ports, a packet has one of them, which depends on the queue pairs.
 func TestSourcePorts(t *testing.T) {
 	path := pathIPv4
 	path.SourcePorts = SourcePorts{0xC001, 0xC002, 0xC003, 0xC004}

@@ -15,7 +15,7 @@ const (
 	OpcodeCNP             Opcode = 0x81
 )
 
-// The operations of connected services: the low five bits of their opcodes. UC has those up to
+// The operations of connected services: the low five bits of their opcodes. UC has only the operations up to
 // OpWriteOnlyImmediate.
 const (
 	OpSendFirst Opcode = iota
@@ -87,15 +87,15 @@ const (
 // headerLen is the length in bytes of each extended header, by bit.
 var headerLen = [...]int{4, DETHLen, XRCETHLen, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmLen, IETHLen, 16, 0}
 
-// Headers is a row of the opcode table: the headers after the BTH, and the offset of the payload. The row of an opcode
-// that does not exist is zero.
+// Headers is a row of the opcode table: the headers after the BTH, and the offset of the payload. The row of an
+// undefined opcode is zero.
 type Headers struct {
 	Name    string
 	Mask    HeaderMask
 	Payload int // offset of the payload from the BTH, in bytes
 }
 
-// Headers returns the opcode's row; ok is false if the opcode does not exist.
+// Headers returns the opcode's row; ok is false if the opcode is undefined.
 func (o Opcode) Headers() (row Headers, ok bool) {
 	return opcodes[o], opcodes[o].Payload != 0
 }
@@ -108,8 +108,7 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode(0x%02x)", uint8(o))
 }
 
-// opcodes has a row for every opcode that the specification defines. Packets with other opcodes are
-// dropped.
+// opcodes has a row for every opcode that the specification defines. Packets with other opcodes are dropped.
 var opcodes = makeOpcodes()
 
 // operations lists the operations by the low five bits of the opcode. All services share them.

@@ -199,8 +199,8 @@ func reseal(t testing.TB, frame []byte) []byte {
 	return frame
 }
 
-// TestEveryOpcodeParses builds the shortest packet of every opcode, over both IP versions. One word shorter it does not
-// parse; with payload it parses if the opcode permits one.
+// TestEveryOpcodeParses builds the shortest packet of every opcode, over both IP versions. A packet that is one word
+// shorter is not accepted. A packet with a payload is accepted if the opcode permits one.
 func TestEveryOpcodeParses(t *testing.T) {
 	for opcode := range specified {
 		row := opcodes[opcode]

@@ -14,14 +14,14 @@ type Fault uint8
 const (
 	FaultNone       Fault = iota
 	FaultNotRoCE          // not IP, not UDP, or another port
-	FaultOptions          // IPv4 options: RoCEv2 has none
-	FaultFragment         // a part of a datagram; RoCEv2 is sent unfragmented
+	FaultOptions          // IPv4 options, which RoCEv2 does not use
+	FaultFragment         // IP fragment; RoCEv2 packets are not fragmented
 	FaultTruncated        // the frame ends before the packet does
-	FaultLength           // IP and UDP lengths disagree, or do not hold the headers
+	FaultLength           // IP and UDP lengths disagree, or are too short for the headers
 	FaultIPChecksum       // IPv4 header checksum wrong
 	FaultVersion          // transport header version other than 0
-	FaultOpcode           // no such opcode
-	FaultPad              // pad count does not fit the length
+	FaultOpcode           // undefined opcode
+	FaultPad              // pad count and length disagree
 )
 
 var faultNames = [...]string{"none", "not_roce", "ip_options", "fragment", "truncated", "length",
@@ -61,7 +61,8 @@ func Parse(frame []byte, p *Packet) Fault {
 	return FaultNotRoCE
 }
 
-// GuessDestQP returns the destination QP of an unparsed frame with the usual headers; for other frames any number.
+// GuessDestQP returns the destination QP of an unparsed frame if it has no VLAN tag and the usual headers. For other
+// frames it may return any number.
 func GuessDestQP(frame []byte) QPN {
 	bth := EthernetLen + IPv4Len + UDPLen
 	if len(frame) > EthernetLen && frame[EthernetLen]>>4 == 6 {
@@ -73,8 +74,8 @@ func GuessDestQP(frame []byte) QPN {
 	return BTH(frame[bth:]).DestQP()
 }
 
-// etherType returns the EtherType after at most two VLAN tags, and the offset of the network
-// header; 0 if the frame is too short.
+// etherType returns the EtherType after at most two VLAN tags, and the offset of the network header; zeros if the frame
+// is too short.
 func etherType(frame []byte) (kind uint16, next int) {
 	if len(frame) < EthernetLen {
 		return 0, 0
@@ -137,7 +138,7 @@ func (p *Packet) parseIPv6(frame []byte, ip int) Fault {
 	return p.parseUDP(ip + IPv6Len)
 }
 
-// parseUDP continues at the UDP header. p.frame has been cut to the IP length.
+// parseUDP continues at the UDP header. p.frame ends where the IP packet ends.
 func (p *Packet) parseUDP(udp int) Fault {
 	h := p.frame[udp : udp+UDPLen]
 	if binary.BigEndian.Uint16(h[udpDestination:]) != UDPPort {
@@ -183,8 +184,8 @@ func (p *Packet) BTH() BTH { return BTH(p.frame[p.bth : p.bth+BTHLen : p.bth+BTH
 // Has reports whether the packet carries all headers of the set.
 func (p *Packet) Has(headers HeaderMask) bool { return p.headers&headers == headers }
 
-// DETH returns the datagram extended transport header. Call it only for packets that have HeaderDETH and
-// not HeaderRDETH.
+// DETH returns the datagram extended transport header. Call it only for packets that have HeaderDETH and do not have
+// HeaderRDETH.
 func (p *Packet) DETH() DETH { return DETH(p.frame[p.bth+BTHLen : p.bth+BTHLen+DETHLen]) }
 
 // Imm returns the immediate data. Call it only for packets that have HeaderImm.
@@ -212,7 +213,7 @@ func (p *Packet) Source() GID {
 	return IPv4(p.frame[p.ip:]).source()
 }
 
-// Destination returns the GID that the packet was sent to: the destination address of the IP header.
+// Destination returns the receiver's GID: the destination address of the IP header.
 func (p *Packet) Destination() GID {
 	if p.v6 {
 		return IPv6(p.frame[p.ip:]).destination()
@@ -220,8 +221,8 @@ func (p *Packet) Destination() GID {
 	return IPv4(p.frame[p.ip:]).destination()
 }
 
-// VLAN returns the identifier in the outermost VLAN tag; ok is false for untagged frames. A first
-// tag with VLAN 0 is only a priority and is skipped, as in Linux.
+// VLAN returns the VLAN identifier in the outermost VLAN tag; ok is false for untagged frames. A first tag with VLAN 0
+// contains only a priority and is skipped, as in Linux.
 func (p *Packet) VLAN() (id uint16, ok bool) {
 	for at := EthernetLen; at < p.ip; at += VLANLen {
 		if id = binary.BigEndian.Uint16(p.frame[at:]) & vlanIDMask; id != 0 || at > EthernetLen {

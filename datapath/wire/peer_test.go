@@ -65,7 +65,7 @@ func peerPackets(t testing.TB) (frames [][]byte) {
 	return frames
 }
 
-// TestPeerCaptures parses every frame that the peer sent, by name and number, and checks its ICRC.
+// TestPeerCaptures parses every frame that the peer sent, compares the numbers of each kind, and checks the ICRCs.
 func TestPeerCaptures(t *testing.T) {
 	files, err := filepath.Glob("testdata/peer/*.pcap")
 	if err != nil || len(files) != len(captures) {
@@ -105,7 +105,8 @@ func checkPeerPacket(t *testing.T, capture string, number int, frame []byte, p *
 	}
 }
 
-// TestPeerFields compares the accessors with the programs that ran (testdata/peer/README.md).
+// TestPeerFields compares the accessors with the parameters of the programs that sent the packets
+// (testdata/peer/README.md).
 func TestPeerFields(t *testing.T) {
 	t.Run("payload lengths", func(t *testing.T) {
 		payloads, pads := payloadLengths(t, "ud_sizes")

@@ -90,10 +90,10 @@ type Syndrome uint8
 
 // The kinds of syndromes, and the four NAKs. AckUncounted is an ACK without a number of receive requests.
 const (
-	SyndromeKind Syndrome = 0x60
-	SyndromeACK  Syndrome = 0x00 // with credits
-	SyndromeRNR  Syndrome = 0x20 // with the code of a time
-	SyndromeNAK  Syndrome = 0x60 // with a code
+	SyndromeKind Syndrome = 0x60 // mask of the kind
+	SyndromeACK  Syndrome = 0x00 // the value is a number of credits; see AckCredits
+	SyndromeRNR  Syndrome = 0x20 // the value is the code of a time; see RNRTime
+	SyndromeNAK  Syndrome = 0x60 // the value is the code of an error
 
 	AckUncounted         = SyndromeACK | syndromeValue
 	NAKSequence          = SyndromeNAK
@@ -107,13 +107,13 @@ const (
 // Kind returns SyndromeACK, SyndromeRNR, SyndromeNAK or 0x40, which is reserved.
 func (s Syndrome) Kind() Syndrome { return s & SyndromeKind }
 
-// rnrTimes are the times of RNR NAKs by code, in units of 10 µs (IBA table 45).
+// rnrTimes holds the times of RNR NAKs by code, in units of 10 µs (IBA table 45).
 var rnrTimes = [32]int{
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }
 
-// RNRTime returns the time that a requester waits after an RNR NAK.
+// RNRTime returns the time for which a requester must wait after an RNR NAK with this syndrome.
 func (s Syndrome) RNRTime() time.Duration {
 	return time.Duration(rnrTimes[s&syndromeValue]) * 10 * time.Microsecond
 }
@@ -126,9 +126,9 @@ func AckTimeout(code uint8) time.Duration {
 	return 4096 * time.Nanosecond << code
 }
 
-// AckCredits returns the ACK syndrome for a number of posted receive requests, rounded down to the next number with a
-// code. The codes represent 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, 32768: the power of two, and the bit below it (IBA
-// table 46).
+// AckCredits returns the ACK syndrome for a number of posted receive requests, rounded down to the next number that has
+// a code. The codes stand for 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, 32768: they encode the power of two and the next
+// lower bit (IBA table 46).
 func AckCredits(receives uint32) Syndrome {
 	if receives < 2 {
 		return SyndromeACK | Syndrome(receives)
@@ -137,7 +137,7 @@ func AckCredits(receives uint32) Syndrome {
 	return SyndromeACK | Syndrome(2*power) | Syndrome(min(receives, maxCredits)>>(power-1)&1)
 }
 
-// maxCredits is the largest number of receive requests with a code.
+// maxCredits is the largest number of receive requests that has a code.
 const maxCredits = 32768
 
 // SRQN returns the destination SRQ of an XRC request. Call it only for packets that have HeaderXRCETH.
@@ -163,7 +163,7 @@ func (p *Packet) Original() uint64 {
 // InvalidateRKey returns the key in an IETH. Call it only for packets that have HeaderIETH.
 func (p *Packet) InvalidateRKey() uint32 { return binary.BigEndian.Uint32(p.frame[p.payload-IETHLen:]) }
 
-// IETHLen is the length of the header with a key to be invalidated, in bytes.
+// IETHLen is the length of the header with a key to invalidate, in bytes.
 const IETHLen = 4
 
 // extended returns the first bytes after the BTH and the XRCETH, for services whose packets have neither DETH nor

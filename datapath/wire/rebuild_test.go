@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// rxePort is Soft-RoCE's rule for the UDP source port (hash_32 of the sending queue pair's number to 14 bits, in
-// rxe_qp_init_req), which differs from that for a flow label.
+// rxePort returns the UDP source port of Soft-RoCE: hash_32 of the sending QPN to 14 bits, in rxe_qp_init_req. This
+// rule differs from that for a flow label.
 func rxePort(sender QPN) uint16 { return uint16(uint32(sender)*0x61C88647>>18) + 0xC000 }
 
-// TestPeerRebuilt builds every datagram of the peer again, from its parsed fields. The bytes are equal if the peer's
-// choices are applied: Soft-RoCE does not set MigReq (NICs and this package do), sets AckReq on MADs, and uses flow
-// label 0.
+// TestPeerRebuilt builds every datagram of the peer again, from its parsed fields. The bytes are equal after the
+// differences of Soft-RoCE are applied: it does not set MigReq (NICs and this package do), sets AckReq on MADs, and
+// uses flow label 0.
 func TestPeerRebuilt(t *testing.T) {
 	rebuilt := 0
 	for _, frame := range peerPackets(t) {
@@ -65,7 +65,7 @@ func parsedFields(p *Packet) (Path, Datagram) {
 	return parsedPath(p), d
 }
 
-// likePeer applies the peer's choices to our packet, and computes its ICRC again.
+// likePeer applies the differences of Soft-RoCE to our packet, and computes its ICRC again.
 func likePeer(t *testing.T, ours []byte, peer *Packet) {
 	t.Helper()
 	p := mustParse(t, ours)

@@ -4,7 +4,7 @@ package wire
 
 import "strconv"
 
-// String returns the description of the kernel's rdma_reject_msg.
+// String returns the same description as the kernel's rdma_reject_msg.
 func (r RejectReason) String() string {
 	if int(r) < len(rejectReasons) && rejectReasons[r] != "" {
 		return rejectReasons[r]

@@ -42,10 +42,10 @@ type Transport struct {
 // MaxPackets is the maximum number of packets that a long packet stands for.
 const MaxPackets = bthPacketsMask + 1
 
-// MaxHeaders is the length of the longest headers before a payload, in bytes.
+// MaxHeaders is the maximum length of the headers before a payload, in bytes.
 const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + XRCETHLen + AtomicETHLen
 
-// MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
+// MaxTrailer is the maximum length of the pad and the ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen
 
 // PayloadOffset returns the offset of the payload in the frame, in bytes.
@@ -57,12 +57,11 @@ func (t *Template) PayloadOffset(hasImm bool) int {
 	return offset
 }
 
-// PayloadOffsetOf returns the offset of the payload in a frame with an existing opcode, in bytes.
+// PayloadOffsetOf returns the offset of the payload in a frame with a defined opcode, in bytes.
 func (t *Template) PayloadOffsetOf(o Opcode) int { return t.bth + opcodes[o].Payload }
 
-// Seal writes headers, pad and ICRC around a payload of length bytes, which is already at
-// PayloadOffset, and returns the length of the frame. The frame must have room for MaxTrailer bytes
-// after the payload.
+// Seal writes headers, pad and ICRC around a payload of length bytes, which is already at PayloadOffset, and returns
+// the length of the frame. The frame must have room for MaxTrailer bytes after the payload.
 func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	payload := t.PayloadOffset(d.HasImm)
 	frame = t.begin(frame, payload, length, d.ID, t.sourcePort(d.SourceQP, d.DestQP))
@@ -88,7 +87,7 @@ func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []b
 	return frame
 }
 
-// finish writes the ICRC, or the marker of its absence, and returns the length of the frame.
+// finish writes the ICRC, or the marker that replaces it, and returns the length of the frame.
 func (t *Template) finish(frame []byte) int {
 	end := len(frame) - ICRCLen
 	sum := uint32(unsealed)
@@ -100,11 +99,11 @@ func (t *Template) finish(frame []byte) int {
 	return len(frame)
 }
 
-// padOf returns the number of pad bytes after a payload of a length, up to a multiple of four.
+// padOf returns the number of pad bytes after a payload, which extend its length to a multiple of four.
 func padOf(length int) int { return -length & 3 }
 
-// copyHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
-// because a constant length is fast; without a tag, the BTH overwrites the surplus.
+// copyHeaders copies the Ethernet, IP and UDP headers. It always copies the length of the headers with a VLAN tag,
+// because a copy of constant length is faster. Without a tag, the BTH overwrites the excess bytes.
 func (t *Template) copyHeaders(frame []byte) {
 	const v4, v6 = EthernetLen + VLANLen + IPv4Len + UDPLen, EthernetLen + VLANLen + IPv6Len + UDPLen
 	if t.v6 {
@@ -114,8 +113,8 @@ func (t *Template) copyHeaders(frame []byte) {
 	}
 }
 
-// putLengths writes the fields of IP and UDP that differ between packets and that the ICRC covers:
-// lengths, identification, source port.
+// putLengths writes the fields of IP and UDP that differ between packets and that the ICRC covers: lengths,
+// identification and source port.
 func (t *Template) putLengths(frame []byte, id, port uint16, total int) {
 	ip := frame[t.ip:t.bth]
 	if t.v6 {
@@ -235,8 +234,8 @@ func (t *Template) unmaskHeaders(ip []byte) {
 	ip[len(ip)-UDPLen+udpChecksum], ip[len(ip)-UDPLen+udpChecksum+1] = 0, 0
 }
 
-// FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without
-// one (rdma_calc_flow_label in the kernel).
+// FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without a flow label
+// (rdma_calc_flow_label in the kernel).
 func FlowLabel(local, remote QPN) uint32 {
 	v := uint64(local) * uint64(remote)
 	v ^= v >> 20

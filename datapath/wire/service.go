@@ -8,8 +8,8 @@ import (
 	"net/netip"
 )
 
-// ServiceID is the requested service, in connection management. Those of rdma_cm consist of a port space and a port
-// (IBA A11.2).
+// ServiceID identifies the requested service in connection management. The service IDs of rdma_cm consist of a port
+// space and a port (IBA A11.2).
 type ServiceID uint64
 
 // PortSpace is a port space of rdma_cm (enum rdma_ucm_port_space).
@@ -46,14 +46,15 @@ func ServiceIDFor(space PortSpace, port uint16) ServiceID {
 // Port returns the port in the service ID.
 func (s ServiceID) Port() uint16 { return uint16(s) }
 
-// PortSpace returns the port space in the service ID. Services other than those of rdma_cm may have any value there.
+// PortSpace returns the port space in the service ID. For service IDs that are not those of rdma_cm it may be any
+// number.
 func (s ServiceID) PortSpace() PortSpace { return PortSpace(s >> 16) }
 
-// String prints the id in hexadecimal.
+// String returns the ID in hexadecimal.
 func (s ServiceID) String() string { return fmt.Sprintf("0x%016x", uint64(s)) }
 
-// CMAddressLen is the length of the address header, in bytes. It is the first part of the private data of rdma_cm's
-// requests for a service in a port space (IBA A11.3).
+// CMAddressLen is the length of the address header, in bytes. The private data of rdma_cm's requests for a service in a
+// port space begins with this header (IBA A11.3).
 const CMAddressLen = 36
 
 const (
@@ -64,7 +65,7 @@ const (
 	cmAddressDestination = 20 // 16 bytes
 	cmAddressIPv4        = 12 // offset in an address, for IPv4
 
-	cmAddressNow = 0 // the version
+	cmAddressNow = 0 // the current version
 )
 
 // CMAddress holds the fields of the address header: the requester's address (Source), and the requested address. The

@@ -44,10 +44,10 @@ func (m MAD) PutSIDRReq(transactionID uint64, f *SIDRReq) {
 type SIDRRep struct {
 	RequestID   uint32
 	Status      SIDRStatus
-	InfoLength  uint8 // valid bytes of Info
-	QPN         QPN   // with SIDRValid, as the Q_Key
+	InfoLength  uint8 // number of valid bytes of Info
+	QPN         QPN   // valid only with SIDRValid
 	ServiceID   ServiceID
-	QKey        QKey
+	QKey        QKey // valid only with SIDRValid
 	Info        [72]byte
 	PrivateData [136]byte
 }
@@ -58,8 +58,8 @@ type SIDRStatus uint8
 // The statuses.
 const (
 	SIDRValid        SIDRStatus = iota // QPN and Q_Key are valid
-	SIDRNotSupported                   // no listener
-	SIDRReject                         // the listener refuses
+	SIDRNotSupported                   // there is no listener
+	SIDRReject                         // the listener has rejected the request
 	SIDRNoQP                           // the listener has no queue pair
 	SIDRRedirect                       // use another port
 	SIDRVersion                        // unsupported version

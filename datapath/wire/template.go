@@ -8,19 +8,19 @@ import "encoding/binary"
 type Path struct {
 	SourceMAC, DestMAC MAC
 	VLAN               uint16 // 0: untagged
-	Priority           uint8  // of the VLAN tag, 3 bits
+	Priority           uint8  // priority in the VLAN tag, 3 bits
 	Source, Dest       GID    // both IPv4 or both IPv6
 	TrafficClass       uint8
 	HopLimit           uint8  // 0: DefaultHopLimit
 	FlowLabel          uint32 // 20 bits; 0: the UDP source port is derived from the queue pairs
 	SourcePorts        SourcePorts
-	Unsealed           bool // packets have no ICRC: their frames never leave memory (Packet.Unsealed)
+	Unsealed           bool // packets have no ICRC, because the network is in memory (Packet.Unsealed)
 }
 
-// SourcePorts are the UDP source ports of packets. Zero permits any port.
+// SourcePorts holds the UDP source ports that packets may have. The zero value permits any port.
 type SourcePorts [4]uint16
 
-// DefaultHopLimit is used for a hop limit of 0.
+// DefaultHopLimit is the hop limit of packets if Path.HopLimit is 0.
 const DefaultHopLimit = 64
 
 const flowLabelMask = 0xFFFFF
@@ -31,15 +31,15 @@ type Template struct {
 	headers   [EthernetLen + VLANLen + IPv6Len + UDPLen]byte
 	ip, bth   int
 	v6        bool
-	partial   uint64 // IPv4: checksum of the constant words
-	first     uint64 // IPv6: the actual first eight bytes, with length 0
-	tos, ttl  uint8  // the actual values of masked fields; for IPv6 tos only, which is in first too
+	partial   uint64 // IPv4: one's complement sum of the constant words
+	first     uint64 // IPv6: the first eight bytes without masking, with length 0
+	tos, ttl  uint8  // the actual values of masked fields; IPv6: only tos, which is also in first
 	flowLabel uint32
 	ports     SourcePorts
 	unsealed  bool
 }
 
-// NewTemplate prepares the headers for a path.
+// NewTemplate returns the template for the packets on a path.
 func NewTemplate(path Path) Template {
 	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4(), ports: path.SourcePorts, unsealed: path.Unsealed}
 	hops := path.HopLimit

@@ -42,8 +42,8 @@ func decode(t *testing.T, fields []string, frames [][]byte) (decoded []map[strin
 	return decoded
 }
 
-// TestTsharkAgrees has tshark decode our datagrams. It does not verify ICRCs, counts the pad as data, and wrongly
-// reports datagrams without payload as malformed.
+// TestTsharkAgrees has tshark decode our datagrams. tshark does not verify ICRCs, counts the pad as data, and reports
+// valid datagrams without payload as malformed.
 func TestTsharkAgrees(t *testing.T) {
 	all := append(exhibits(t, false), exhibits(t, true)...)
 	for i, got := range decode(t, tsharkFields, frames(all)) {
@@ -145,8 +145,8 @@ var tsharkHeaders = map[HeaderMask]string{
 	HeaderAtomicAckETH: "infiniband.atomicacketh", HeaderImm: "infiniband.immdt", HeaderIETH: "infiniband.ieth",
 }
 
-// TestTsharkAgreesOnOpcodes has tshark find the extended headers and the payload of the connected opcodes. It does not
-// support XRC, and assumes an RDETH of 0 bytes.
+// TestTsharkAgreesOnOpcodes has tshark find the extended headers and the payload of the connected opcodes. tshark does
+// not support XRC, and assumes an RDETH of 0 bytes.
 func TestTsharkAgreesOnOpcodes(t *testing.T) {
 	fields := append(slices.Collect(maps.Values(tsharkHeaders)), "_ws.malformed", "infiniband.invariant.crc", "data.data")
 	var codes []Opcode

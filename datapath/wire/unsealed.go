@@ -4,15 +4,15 @@ package wire
 
 import "encoding/binary"
 
-// unsealed replaces the ICRC of a packet whose frame never leaves memory: it cannot be damaged, and the ICRC of a full
-// packet costs as much as a copy of it. A packet may have this ICRC by chance. It is then not checked, so that one
-// damaged packet in 2^32 is not detected, as with any ICRC.
+// unsealed replaces the ICRC of packets on in-memory networks: these packets cannot be damaged, and computing the ICRC
+// of a full packet takes as long as a copy of it. A packet may have this value as its ICRC by chance, and is then not
+// checked. One damaged packet in 2³² is therefore not detected, as with any ICRC.
 const unsealed = 0x45434F52 // "ROCE" in the frame's byte order
 
-// Unsealed reports whether the packet has no ICRC. It is valid only for frames that never leave memory.
+// Unsealed reports whether the packet has no ICRC. It is valid only on in-memory networks.
 func (p *Packet) Unsealed() bool { return p.ICRC() == unsealed }
 
-// Complete writes the ICRC of a frame that has none, for callers that may damage or capture the frame. Other frames are
+// Complete writes the ICRC of a frame that has none, for callers that corrupt or capture the frame. Other frames are
 // not changed.
 func Complete(frame []byte) {
 	var p Packet

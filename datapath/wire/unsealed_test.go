@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUnsealed: Complete turns a packet without an ICRC into the packet with one, and does not change others.
+// TestUnsealed: Complete writes the ICRC of a packet that has none, and does not change other packets.
 func TestUnsealed(t *testing.T) {
 	for _, path := range []Path{pathIPv4, pathIPv6} {
 		payload := []byte("a payload with a pad")

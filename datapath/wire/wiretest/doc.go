@@ -8,5 +8,6 @@
 //	│ Ethernet │ IPv4   │ UDP │ BTH │ DETH │ payload │ ICRC │
 //	└──────────┴────────┴─────┴─────┴──────┴─────────┴──────┘
 //
-// It does not use package wire, because it tests it. IPv6 is supported only in Reseal6; VLAN tags are not supported.
+// It does not use package wire, so that the tests of package wire are independent of it. IPv6 is supported only in
+// Reseal6; VLAN tags are not supported.
 package wiretest

@@ -53,8 +53,7 @@ func Reseal6(frame []byte) []byte {
 	return frame
 }
 
-// Shorten cuts a frame to a length in bytes, sets the lengths in its IP and UDP headers, and
-// reseals it.
+// Shorten truncates a frame to a length in bytes, sets the lengths in its IP and UDP headers, and reseals it.
 func Shorten(frame []byte, length int) []byte {
 	binary.BigEndian.PutUint16(frame[IP+2:], uint16(length-IP))
 	binary.BigEndian.PutUint16(frame[UDP+4:], uint16(length-UDP))
