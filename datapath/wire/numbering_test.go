@@ -54,7 +54,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// Solve mistakes a damaged packet for one with another identification once in 2^15 packets. It then changes no other
+// Solve takes a damaged packet for one with another identification once in 2^15 packets. It then changes no other
 // field.
 func TestSolveDamaged(t *testing.T) {
 	var n Numbering
