@@ -17,17 +17,17 @@ import (
 type QPAddr struct {
 	GID verbs.GID
 	QPN verbs.QPN
-	PSN verbs.PSN // of the first packet
-	// Reads is the number of reads and atomics that the queue pair accepts at once; 0 means the number of the other
-	// end.
+	PSN verbs.PSN // PSN of the first packet
+	// Reads is the maximum number of outstanding reads and atomics that the queue pair accepts; 0 means the number of
+	// the other end.
 	Reads int
 }
 
 // String returns a text for users.
 func (a QPAddr) String() string { return fmt.Sprintf("%v:%v, PSN %v", a.GID.Addr(), a.QPN, a.PSN) }
 
-// New creates a connection's end without the connection: for programs that exchange their addresses
-// (LocalQP) by other means, such as TCP, and then Connect. Its receives are posted.
+// New creates one end of a connection that is not connected yet. It is for programs that exchange their addresses
+// (LocalQP) by other means, such as TCP, and then call Connect. Its receives are posted.
 func New(c *verbs.Context, o Options) (*Conn, error) {
 	conn, err := newConn(c, o)
 	if err != nil {
@@ -39,7 +39,7 @@ func New(c *verbs.Context, o Options) (*Conn, error) {
 	return conn, nil
 }
 
-// open creates the queue pair, which is in INIT afterwards.
+// open creates the queue pair, moves it to INIT, and posts its receives.
 func (c *Conn) open() (err error) {
 	if c.source, err = chooseSource(c.domain.verbs, c.options.Source); err != nil {
 		return err
@@ -110,15 +110,15 @@ func (c *Conn) RemoteQP() QPAddr {
 	return QPAddr{GID: attr.AHAttr.GRH.DGID, QPN: attr.DestQPN, PSN: attr.RQPSN, Reads: int(attr.MaxRDAtomic)}
 }
 
-// The attributes of connections of ibv_rc_pingpong and perftest.
+// The attributes of connections, as in ibv_rc_pingpong and perftest.
 const (
 	retries      = 7
 	foreverRNR   = 7
 	leastRNRTime = 640 * time.Microsecond
 )
 
-// Connect connects an end created by New to the other end, which does the same with this end's address. It does not
-// wait: later requests show whether the other end exists.
+// Connect connects an end created by New to the other end, which must do the same with this end's address. It does not
+// wait for the other end: only later requests show whether it exists.
 func (c *Conn) Connect(remote QPAddr) error {
 	if c == nil {
 		return fmt.Errorf("connect: %w", errNil)
@@ -155,7 +155,7 @@ func (c *Conn) connect(remote *QPAddr) error {
 	})
 }
 
-// LocalAddr returns this end's address and port; port 0 for a connection of New.
+// LocalAddr returns this end's address and port; the port is 0 for a connection created by New.
 func (c *Conn) LocalAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
@@ -170,7 +170,7 @@ func (c *Conn) LocalAddr() netip.AddrPort {
 	return netip.AddrPortFrom(c.source.GID.Addr(), 0)
 }
 
-// RemoteAddr returns the other end's address and port; port 0 for a connection of New.
+// RemoteAddr returns the other end's address and port; the port is 0 for a connection created by New.
 func (c *Conn) RemoteAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The speed of package rc relative to package verbs: both in one run, in turns. One goroutine does all the work of both
-// cards, over an in-memory network, and the time is that of its thread, so that other programs do not count. go test
-// -run - -bench . ./verbs/rc
+// These benchmarks measure the speed of package rc relative to package verbs, alternating between both in one run. One
+// goroutine does the work of both cards, over an in-memory network. The measured time is the CPU time of its thread, so
+// that other programs do not affect it. Run them with go test -run - -bench . ./verbs/rc
 
 const (
 	benchBatch = 8
@@ -88,7 +88,7 @@ func (b *bare) post(n int) {
 	b.out += n
 }
 
-// copyIn copies the data of the requests into free buffers, if there is room for requests.
+// copyIn copies the data of messages into free buffers, if there is room for their requests.
 func (b *bare) copyIn(messages []rc.Message) {
 	for i := range messages {
 		copy(b.mr.Bytes()[b.wrs[i].RemoteAddr:], messages[i].Data)
@@ -121,7 +121,7 @@ func (b *bare) take() int {
 	return n
 }
 
-// short is a connection by package rc.
+// short is a connection of package rc.
 type short struct {
 	testing.TB
 	ctx         context.Context
@@ -178,8 +178,8 @@ func threadTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// beside runs both programs in turns, until each has done b.N requests, and reports the ratio of their speeds. A turn
-// returns the number of completed requests.
+// beside runs both programs alternately until each has completed b.N requests, and reports the ratio of their speeds. A
+// turn returns the number of completed requests.
 func beside(b *testing.B, bareTurn, shortTurn func() int) {
 	const stint = 2000
 	runtime.LockOSThread()

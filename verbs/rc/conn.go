@@ -18,7 +18,7 @@ import (
 
 const (
 	port      = 1 // a device has one port
-	answerLen = 8 // bytes, of an atomic
+	answerLen = 8 // length of an atomic's response, in bytes
 )
 
 // Conn is a connection to one peer: a queue pair with its buffers. Its methods are safe for concurrent use.
@@ -28,17 +28,17 @@ type Conn struct {
 	life    transport.Life
 	ending  ending
 	begin   time.Time
-	ends    atomic.Pointer[[2]netip.AddrPort] // as of Close: the local and the remote address
+	ends    atomic.Pointer[[2]netip.AddrPort] // set by Close: the local and the remote address
 
 	sendCQ, recvCQ *verbs.CQ
-	mr             *verbs.MR // receive buffers, unless they belong to a region or the domain, then send buffers
+	mr             *verbs.MR // the receive buffers, unless they belong to a region or the domain, and the send buffers
 	qp             *verbs.QP
-	source         verbs.GIDEntry // of New
-	psn            verbs.PSN      // of New: of the first packet
-	handshake      handshake      // of Dial and Accept
+	source         verbs.GIDEntry // New: entry of the source address
+	psn            verbs.PSN      // New: PSN of the first packet
+	handshake      handshake      // Dial and Accept
 
 	sends transport.Sends
-	slots []slot // of sends
+	slots []slot // by slot of sends
 	recv  receiver
 }
 
@@ -74,7 +74,7 @@ func domainFor(c *verbs.Context, d *Domain) (*Domain, error) {
 	return d, d.enter()
 }
 
-// create creates the CQs, which have room for all that can be outstanding, and the memory.
+// create creates the CQs, which have room for the completions of all outstanding requests, and allocates the buffers.
 func (c *Conn) create() (err error) {
 	o, d := &c.options, c.domain
 	if c.sendCQ, err = d.verbs.CreateCQ(o.SendDepth); err != nil {
@@ -98,7 +98,7 @@ func (c *Conn) create() (err error) {
 	return nil
 }
 
-// stride is the distance of buffers in bytes.
+// stride returns the distance between two buffers, in bytes.
 func (o *Options) stride() int { return transport.Lines(max(o.MaxMessage, answerLen)) }
 
 // initAttr returns the attributes for creating the queue pair.
@@ -110,7 +110,7 @@ func (c *Conn) initAttr() *verbs.QPInitAttr {
 	}
 }
 
-// postRecvs posts all receives, as soon as the queue pair is in INIT.
+// postRecvs posts all receives. The queue pair must be in INIT.
 func (c *Conn) postRecvs() error {
 	if c.domain.recvs != nil {
 		c.recv.buffers = c.domain.recvs
@@ -124,7 +124,7 @@ func (c *Conn) postRecvs() error {
 	return c.recv.own.Start(mr, o.RecvDepth, stride, o.MaxMessage, c.qp.PostRecv)
 }
 
-// RemotePrivateData returns the private data of the peer, followed by zeros; nil for a connection of New.
+// RemotePrivateData returns the private data of the peer, padded with zeros; nil for a connection created by New.
 func (c *Conn) RemotePrivateData() []byte {
 	if c == nil {
 		return nil
@@ -132,11 +132,12 @@ func (c *Conn) RemotePrivateData() []byte {
 	return c.handshake.remoteData
 }
 
-// Close waits until the peer has acknowledged all requests (Options.Linger), ends the connection, and frees its
-// objects. The peer is notified if the connection was made by ids. ErrUnacknowledged means that the wait was too short:
-// unacknowledged data may be lost; the connection is closed nevertheless. If the connection had ended before, Flush
-// reports whether all data arrived. Waiting calls return ErrClosed. Lent buffers must not be used afterwards, except
-// that those of a Domain must be released. Closing again has no effect.
+// Close waits until the peer has acknowledged all requests, at most for Options.Linger, then ends the connection and
+// frees its objects. The peer is notified if the connection was made by Dial or Accept. The error ErrUnacknowledged
+// means that the wait was too short: unacknowledged data may be lost, and the connection is closed nevertheless. Close
+// does not report whether all data has arrived if the connection had ended before; Flush does. Waiting calls return
+// ErrClosed. Buffers of received messages must not be used after Close, but those of a Domain must still be released.
+// Closing again has no effect.
 func (c *Conn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -157,14 +158,14 @@ func (c *Conn) Close() error {
 		transport.Free(c.recvCQ), transport.Free(c.sendCQ), transport.Free(c.mr), c.domain.leave())
 }
 
-// linger waits until all requests have been acknowledged.
+// linger waits until all requests have been acknowledged, at most for Options.Linger.
 func (c *Conn) linger() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Linger)
 	defer cancel()
 	if err := c.qp.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return nil // other calls have returned the reason for the end of the connection
 	}
-	_ = c.sends.Poll(time.Since(c.begin)) // if it fails, more requests count as outstanding
+	_ = c.sends.Poll(time.Since(c.begin)) // if it fails, some completed requests count as outstanding
 	left := 0
 	c.sends.Do(func(p transport.Progress) { left = p.Outstanding() })
 	if left > 0 {
@@ -174,8 +175,8 @@ func (c *Conn) linger() error {
 	return nil
 }
 
-// disconnect notifies the peer, and takes the queue pair to ERR. The connection's unreceived messages return their
-// receives to the domain: when the last request has been flushed, all of them have completed.
+// disconnect notifies the peer. If the domain has shared receives, it also moves the queue pair to ERR, and returns the
+// receives of unreceived messages to the domain: when the last request has been flushed, all of them have completed.
 func (c *Conn) disconnect() {
 	if id := c.handshake.id; id != nil {
 		_ = id.Disconnect() // an error: it was never connected, or the device has failed

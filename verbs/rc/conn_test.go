@@ -267,7 +267,7 @@ func TestRejected(t *testing.T) {
 	refused(t, err, unix.ECONNREFUSED)
 }
 
-// TestManyClients of one server share its region and its receives.
+// TestManyClients checks that many clients of one server can use its region and its receives.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
 	for _, depth := range []int{0, 8} {
@@ -406,7 +406,7 @@ func TestClosedListener(t *testing.T) {
 	refused(t, err, unix.ECONNREFUSED)
 }
 
-// TestDialByName connects by host and port, over the card whose route leads to the peer.
+// TestDialByName connects by host name and port, over the card that the route to the peer selects.
 func TestDialByName(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)

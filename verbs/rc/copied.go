@@ -17,12 +17,12 @@ type copied struct {
 	data         []byte // source or destination
 	remote       RemoteRegion
 	offset       int
-	compare, add uint64 // of atomics
+	compare, add uint64 // operands of atomics
 	swap         uint64
 }
 
-// Write writes a copy of data to the peer's memory, at an offset. Like Send it returns when the request is queued:
-// Flush waits until the data has been written. The peer's program is not notified.
+// Write writes a copy of data to the peer's memory at offset. Like Send, it returns when the request is queued; Flush
+// waits until the data has been written. The peer's program is not notified.
 func (c *Conn) Write(ctx context.Context, to RemoteRegion, offset int, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("write: %w", errNil)
@@ -32,7 +32,7 @@ func (c *Conn) Write(ctx context.Context, to RemoteRegion, offset int, data []by
 	return err
 }
 
-// Read fills data from the peer's memory at an offset. It observes all earlier writes over the same connection.
+// Read fills data from the peer's memory at offset. It observes all earlier writes over the same connection.
 func (c *Conn) Read(ctx context.Context, from RemoteRegion, offset int, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("read: %w", errNil)
@@ -40,8 +40,8 @@ func (c *Conn) Read(ctx context.Context, from RemoteRegion, offset int, data []b
 	return c.do(ctx, &copied{opcode: verbs.WRRDMARead, data: data, remote: from, offset: offset})
 }
 
-// FetchAdd adds to the 8-byte number in the peer's memory at an offset, in native byte order, and returns the previous
-// number. Concurrent atomics are ordered before or after it.
+// FetchAdd adds a number to the 8-byte number in the peer's memory at offset, in native byte order, and returns the
+// previous number. It is atomic with respect to other atomics.
 func (c *Conn) FetchAdd(ctx context.Context, at RemoteRegion, offset int, add uint64) (was uint64, err error) {
 	if c == nil {
 		return 0, fmt.Errorf("fetch and add: %w", errNil)
@@ -74,7 +74,7 @@ func (c *Conn) do(ctx context.Context, r *copied) error {
 	}
 	if err := c.awaitDone(ctx, number); err != nil {
 		c.sends.Do(func(p transport.Progress) {
-			if p.Completed < number { // the caller may reuse its memory
+			if p.Completed < number { // do not copy later: the caller may reuse its memory
 				c.slots[c.sends.Slot(number)].into = nil
 			}
 		})
@@ -83,7 +83,7 @@ func (c *Conn) do(ctx context.Context, r *copied) error {
 	return nil
 }
 
-// fill sets the request.
+// fill sets the fields of the work request.
 func (r *copied) fill(c *Conn, wr *verbs.SendWR) error {
 	length := len(r.data)
 	if r.opcode != verbs.WRRDMAWrite {

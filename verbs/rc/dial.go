@@ -15,8 +15,8 @@ import (
 )
 
 // Dial connects to a peer that listens at a host and port ("name:port", "10.0.0.2:7174", "[fd00::2]:7174"), as net.Dial
-// does. It uses the card selected by the host's route to the peer, and ignores cards that have failed or are closed. If
-// the name has several addresses, it tries them in turn. Otherwise it is DialAddr.
+// does. It uses the card that the host's route to the peer selects, and ignores cards that have failed or are closed.
+// If the name has several addresses, it tries them in order. See DialAddr for the errors.
 func Dial(ctx context.Context, cards []*verbs.Context, address string, o Options) (*Conn, error) {
 	peers, err := lookup(ctx, address)
 	if err != nil {
@@ -48,7 +48,7 @@ func isDead(card *verbs.Context) bool {
 	return errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed)
 }
 
-// lookup resolves a host name and a port, at least to one address.
+// lookup resolves a host name and a port. It returns at least one address or an error.
 func lookup(ctx context.Context, address string) (all []netip.AddrPort, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -90,9 +90,9 @@ func route(ctx context.Context, cards []*verbs.Context, source, to netip.AddrPor
 	return id.Device()
 }
 
-// DialAddr connects by a card to a peer that listens at an address and port. It waits until the peer has accepted, or
-// until ctx is done. A *RejectedError contains the reason why the peer refuses the connection. verbs.ErrUnreachable
-// means that there is no route to the peer; unix.ETIMEDOUT, that the peer has not responded for 103 s.
+// DialAddr connects over a card to a peer that listens at an address and port. It waits until the peer has accepted, or
+// until ctx is done. A *RejectedError contains the reason why the peer has refused the connection. verbs.ErrUnreachable
+// means that there is no route to the peer, and unix.ETIMEDOUT that the peer has not responded within 103 s.
 func DialAddr(ctx context.Context, c *verbs.Context, to netip.AddrPort, o Options) (*Conn, error) {
 	conn, err := dial(ctx, c, to, o)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Conn) createQP(id *cm.ID) (err error) {
 	return c.postRecvs()
 }
 
-// param returns the parameters that are sent to the peer.
+// param returns the parameters of the connection that are sent to the peer.
 func (o *Options) param(privateData []byte) cm.ConnParam {
 	reads := uint8(o.Reads)
 	return cm.ConnParam{PrivateData: privateData, ResponderResources: reads, InitiatorDepth: reads}

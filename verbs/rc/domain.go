@@ -19,11 +19,11 @@ type Domain struct {
 	options DomainOptions
 	pd      *verbs.PD
 	srq     *verbs.SRQ
-	mr      *verbs.MR           // of the receives
+	mr      *verbs.MR           // memory of the receives
 	recvs   *transport.Receives // nil: connections have their own
 
 	mu      sync.Mutex
-	users   int // the owner, connections and listeners
+	users   int // number of users: the owner, connections and listeners
 	closed  bool
 	regions map[*Region]bool
 	watcher *watcher // nil until the first connection id
@@ -34,7 +34,7 @@ type DomainOptions struct {
 	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each connection has
 	// its own.
 	RecvDepth int
-	// MaxMessage is the length of the shared receive buffers in bytes (default 4096).
+	// MaxMessage is the length of these buffers, in bytes (default 4096).
 	MaxMessage int
 }
 
@@ -77,7 +77,7 @@ func (d *Domain) create() (err error) {
 	return d.recvs.Start(d.mr, depth, stride, d.options.MaxMessage, d.srq.PostRecv)
 }
 
-// enter adds a user, which calls leave later.
+// enter adds a user, which must call leave later.
 func (d *Domain) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,8 +101,8 @@ func (d *Domain) leave() error {
 	return d.free()
 }
 
-// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing again has no
-// effect.
+// Close frees the domain and its regions. It returns verbs.ErrBusy while a connection or a listener uses the domain.
+// Closing again has no effect.
 func (d *Domain) Close() error {
 	if d == nil {
 		return fmt.Errorf("close: %w", errNil)

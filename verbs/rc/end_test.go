@@ -87,7 +87,8 @@ func TestTooLongForThePeer(t *testing.T) {
 	ends(t, b, unix.EMSGSIZE)
 }
 
-// TestDisconnected checks the end when the peer closes, or its program is killed. Earlier messages are received.
+// TestDisconnected checks the errors after the peer has closed the connection, or its program was killed. Earlier
+// messages are received.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []int{0, 16} {
@@ -128,7 +129,8 @@ func TestKilled(t *testing.T) {
 	ends(t, a, rc.ErrDisconnected)
 }
 
-// TestCutOff checks the end when the peer no longer responds. Shared receives of a domain are not flushed then.
+// TestCutOff checks the errors when the peer no longer responds. Shared receives of a domain are not flushed in this
+// case.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []int{0, 16} {
@@ -240,7 +242,7 @@ func TestDeviceFailed(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft creates more connections than the device has room for, one after the other; some fail.
+// TestNothingIsLeft creates, one after the other, more connections than the device has room for. Some of them fail.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)

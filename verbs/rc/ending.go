@@ -19,7 +19,7 @@ type ending struct {
 
 	mu      sync.Mutex
 	reason  error
-	waiting bool   // for a better reason than ErrAborted
+	waiting bool   // the reason is ErrAborted unless a more specific one is reported within eventPause
 	broken  uint64 // number of the first failed request; 0: none
 }
 
@@ -28,7 +28,7 @@ const eventPause = 20 * time.Millisecond
 
 func (e *ending) init() { e.down, e.cancel = context.WithCancel(context.Background()) }
 
-// set sets the reason, unless there is one.
+// set ends the connection. It sets the reason, unless there is one other than ErrAborted.
 func (e *ending) set(reason error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +80,7 @@ func (e *ending) cause() error {
 	return e.reason
 }
 
-// await waits until the reason why the connection has ended is known.
+// await waits until the connection has ended and the reason is known.
 func (e *ending) await(ctx context.Context) error {
 	select {
 	case <-e.down.Done():
@@ -90,7 +90,7 @@ func (e *ending) await(ctx context.Context) error {
 	}
 }
 
-// outcome returns the error of a completed request, or nil. It waits for the reason.
+// outcome returns the error of a completed request, or nil. If the request failed, it waits for the reason.
 func (e *ending) outcome(ctx context.Context, number uint64) error {
 	broken := e.firstBroken()
 	if broken == 0 || broken > number {
@@ -102,7 +102,8 @@ func (e *ending) outcome(ctx context.Context, number uint64) error {
 	return e.ofRequest(broken == number)
 }
 
-// ofRequest returns the error of a failed request: the first one, or one behind it.
+// ofRequest returns the error of a failed request. first is true for the first failed request, and false for a later
+// one.
 func (e *ending) ofRequest(first bool) error {
 	cause := e.cause()
 	var request *RequestError

@@ -31,17 +31,17 @@ var (
 	// wraps net.ErrClosed and verbs.ErrObjectClosed.
 	ErrClosed = errno.Kin("connection: closed already", verbs.ErrObjectClosed, net.ErrClosed)
 
-	// ErrDisconnected means that the peer has ended the connection: by Close, or by the end of its program while its
-	// card still works. It wraps ECONNRESET.
+	// ErrDisconnected means that the peer has ended the connection: by Close, or because its program has ended while
+	// its card still works. It wraps ECONNRESET.
 	ErrDisconnected = errno.New("the peer has ended the connection", unix.ECONNRESET)
 
 	// ErrUnacknowledged means that the peer has not acknowledged all data within the time that Close waits
 	// (Options.Linger): the peer does not receive, or packets were lost. It wraps ETIMEDOUT.
 	ErrUnacknowledged = errno.New("the peer has not acknowledged all sent data", unix.ETIMEDOUT)
 
-	// ErrAborted means that a request of the peer failed, for example because it addressed invalid memory: the card has
-	// ended the connection and notified the peer. It wraps ECONNABORTED. If the peer closes the connection within 20 ms
-	// of that, the reason is ErrDisconnected.
+	// ErrAborted means that a request of the peer failed, for example because it addressed invalid memory, so that the
+	// card has ended the connection and notified the peer. It wraps ECONNABORTED. If the peer closes the connection
+	// within the following 20 ms, the error is ErrDisconnected instead.
 	ErrAborted = errno.New("the card has ended the connection, since a request of the peer failed",
 		unix.ECONNABORTED)
 )
@@ -50,11 +50,11 @@ var (
 var errNil = fmt.Errorf("%w: the connection, listener, domain or region is nil", verbs.ErrInvalid)
 
 // RequestError is the failure of the request that ended the connection: the peer's card refused it, or did not respond.
-// All requests posted behind it were flushed.
+// All requests posted after it were flushed.
 type RequestError struct {
 	Opcode verbs.Opcode
-	Length int          // bytes
-	Remote RemoteRegion // memory that it addresses; zero for a message
+	Length int          // length of the request, in bytes
+	Remote RemoteRegion // the peer's memory that the request addresses; zero for a message
 	// Err is the reason: one of package verbs' errors of completions, which unwrap to an errno. unix.EACCES means that
 	// the peer does not permit the access, ETIMEDOUT that it does not respond, ENOBUFS that it has no receives.
 	Err error
@@ -73,8 +73,8 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // RejectedError means that the peer has rejected the connection.
 type RejectedError struct {
-	Reason      int    // of the REJ (IBA 12.6.7.2): 8 no listener, 28 rejected by the program
-	PrivateData []byte // of the peer's program, padded with zeros
+	Reason      int    // code of the REJ (IBA 12.6.7.2), for example 8 (no listener) or 28 (rejected by the program)
+	PrivateData []byte // data from the peer's program, padded with zeros
 	Err         error  // the reason as an error; it wraps ECONNREFUSED
 }
 

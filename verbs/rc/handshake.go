@@ -16,18 +16,18 @@ import (
 // resolveTimeout is the maximum time for resolving the hardware address of the next hop.
 const resolveTimeout = 4 * time.Second
 
-// handshake makes a connection by a connection id.
+// handshake establishes a connection with a connection id.
 type handshake struct {
 	life   *transport.Life
 	ending *ending
 
-	id         *cm.ID         // the id of the queue pair; nil for New
-	news       chan *cm.Event // events of the id, until it is connected
-	connected  bool           // as seen by the watcher, which owns this field
+	id         *cm.ID         // the id of the queue pair; nil for a connection created by New
+	news       chan *cm.Event // events of the id until it is connected
+	connected  bool           // the connection is established; only the watcher's goroutine uses this field
 	remoteData []byte         // private data of the peer
 }
 
-// resolve finds the route to the peer.
+// resolve resolves the address of the peer and the route to it.
 func (h *handshake) resolve(ctx context.Context, o *Options, to netip.AddrPort) error {
 	if err := h.id.SetServiceType(o.TrafficClass); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (h *handshake) resolve(ctx context.Context, o *Options, to netip.AddrPort) 
 	return err
 }
 
-// established waits until the connection can be used.
+// established waits until the connection is established.
 func (h *handshake) established(ctx context.Context) error {
 	event, err := h.await(ctx, cm.EventEstablished)
 	if err == nil && h.remoteData == nil {
@@ -54,8 +54,8 @@ func (h *handshake) established(ctx context.Context) error {
 	return err
 }
 
-// await waits for an event of the id. If the connection was made, and has ended since, the first event counts:
-// the peer's messages can be received.
+// await waits for an event of the id. If the connection was established and has already ended, it returns the event of
+// the establishment, so that the peer's messages can be received.
 func (h *handshake) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
 	select {
 	case event := <-h.news:
@@ -74,7 +74,7 @@ func (h *handshake) await(ctx context.Context, want cm.EventType) (*cm.Event, er
 	}
 }
 
-// outcome returns the error of an event, for a caller that waits for another.
+// outcome returns nil if an event has the type want, and otherwise its error.
 func outcome(event *cm.Event, want cm.EventType) error {
 	switch {
 	case event.Type == want:
@@ -87,16 +87,16 @@ func outcome(event *cm.Event, want cm.EventType) error {
 	return fmt.Errorf("wait for %v: %w: got %v", want, verbs.ErrInvalid, event.Type)
 }
 
-// handle processes an event of the id, in the watcher's goroutine. When the peer has ended the connection, the
-// reason is known before its requests are flushed.
+// handle processes an event of the id, in the watcher's goroutine. If the peer has ended the connection, handle sets
+// the reason before it disconnects, which flushes the requests.
 func (h *handshake) handle(event *cm.Event) {
 	switch {
 	case event.Type == cm.EventDisconnected:
 		h.ending.set(ErrDisconnected)
-		_ = event.ID.Disconnect() // otherwise Close does
+		_ = event.ID.Disconnect() // if it fails, Close disconnects
 	case event.Type == cm.EventDeviceRemoval:
 		h.ending.set(event.Err())
-	case h.connected && event.Err() != nil: // the peer gave up before it received the confirmation
+	case h.connected && event.Err() != nil: // the peer has given up before it received the confirmation
 		h.ending.set(ErrDisconnected)
 	case event.Type != cm.EventTimewaitExit:
 		h.connected = event.Type == cm.EventEstablished

@@ -19,7 +19,7 @@ type Listener struct {
 	options Options
 	domain  *Domain
 	life    transport.Life
-	channel *cm.EventChannel // of requests, which stay on the card until they are dequeued
+	channel *cm.EventChannel // events of requests, which stay on the card until they are dequeued
 	id      *cm.ID
 	addr    netip.AddrPort
 
@@ -30,8 +30,8 @@ type Listener struct {
 }
 
 // Listen accepts connections at an address of the device and a port. Address :: means all addresses, 0.0.0.0 all IPv4
-// addresses, and port 0 any free port. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a
-// privileged port (cm.ID.Bind).
+// addresses, and port 0 any free port. The errors include verbs.ErrAddrInUse, verbs.ErrAddrNotAvail and, for a
+// privileged port, verbs.ErrPermission (see cm.ID.Bind).
 func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
 	l, err := newListener(c, o)
 	if err != nil {
@@ -93,8 +93,8 @@ func (l *Listener) Addr() netip.AddrPort {
 	return l.addr
 }
 
-// Accept waits for a connection, until ctx is done. The connection is established, and its peer may already have sent
-// messages.
+// Accept waits for a connection until ctx is done. The returned connection is established, and its peer may already
+// have sent messages.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	if l == nil {
 		return nil, fmt.Errorf("accept: %w", errNil)
@@ -118,7 +118,7 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// serve accepts requests, as long as there is room for connections.
+// serve accepts requests while there is room for connections.
 func (l *Listener) serve() {
 	defer close(l.failed)
 	for {
@@ -140,7 +140,7 @@ func (l *Listener) serve() {
 	}
 }
 
-// take accepts a request. Another goroutine waits for the client's confirmation.
+// take accepts or rejects a request, and starts a goroutine that waits for the client's confirmation.
 func (l *Listener) take(request *cm.Event) {
 	conn, err := l.accept(request)
 	if err != nil {
@@ -202,12 +202,12 @@ func (l *Listener) drop(conn *Conn, id *cm.ID) {
 	}
 }
 
-// maxRejection is the maximum length of a rejection's private data in bytes.
+// maxRejection is the maximum length of the private data of a REJ, in bytes.
 const maxRejection = 148
 
 func clip(text string) []byte { return []byte(text[:min(len(text), maxRejection)]) }
 
-// Close ends listening. Connections that Accept has returned stay open; others are closed. Waiting calls return
+// Close stops listening. Connections that Accept has returned stay open; others are closed. Waiting calls return
 // ErrClosed. Closing again has no effect.
 func (l *Listener) Close() error {
 	if l == nil {

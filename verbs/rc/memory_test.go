@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestRequests works from a region, in batches longer than the queue.
+// TestRequests posts requests that use a region, in batches longer than the queue.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, rc.Options{SendDepth: 8, MaxMessage: 64})
@@ -142,7 +142,7 @@ func TestChecks(t *testing.T) {
 
 func only[T any](_ T, err error) error { return err }
 
-// TestManyAsk runs reads and atomics in concurrent goroutines, each of which gets its response; some give up.
+// TestManyAsk runs reads and atomics in concurrent goroutines. Each call receives its own response; some are cancelled.
 func TestManyAsk(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, rc.Options{SendDepth: 8})

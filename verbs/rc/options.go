@@ -18,8 +18,8 @@ type Options struct {
 	// only reliable connections, so UC requires New.
 	Type verbs.QPType
 
-	// Domain is shared with other connections: regions, and receives if the domain has some. nil means a private
-	// domain, which all connections of a listener share.
+	// Domain is the domain that this connection shares with others: its regions and, if it has some, its receives. nil
+	// means a private domain, which all connections of a listener share.
 	Domain *Domain
 
 	// RecvDepth is the number of receive buffers, SendDepth the maximum number of outstanding requests. The default is
@@ -31,8 +31,8 @@ type Options struct {
 	// longer. If the Domain has receives, its MaxMessage applies to received messages.
 	MaxMessage int
 
-	// RecvInto is a region of the program for received messages: RecvDepth consecutive buffers. In a shorter region
-	// they overlap: for programs that count messages and ignore their contents.
+	// RecvInto is a region of Domain for received messages, with RecvDepth consecutive buffers of MaxMessage bytes. If
+	// the region is shorter, the buffers overlap, which is useful for programs that ignore the contents of messages.
 	RecvInto *Region
 
 	// Reads is the maximum number of outstanding reads and atomics, in both directions. The default is the maximum of
@@ -43,33 +43,33 @@ type Options struct {
 	// Conn.RemotePrivateData.
 	PrivateData []byte
 
-	// Admit is called by a listener before it accepts a client, with the client's address and private data, which is
-	// padded with zeros. The returned data is sent to the client instead of PrivateData. An error rejects the client,
-	// which receives the error's text (its first 148 bytes). Calls do not overlap, and no other client is accepted
-	// meanwhile.
+	// Admit is called by a listener before it accepts a client, with the client's address and its private data, which
+	// is padded with zeros. The returned data is sent to the client instead of PrivateData. If Admit returns an error,
+	// the client is rejected and receives the first 148 bytes of the error's text. Calls do not overlap, and the
+	// listener accepts no other client during a call.
 	Admit func(client netip.AddrPort, said []byte) (answer []byte, err error)
 
 	// Backlog is the maximum number of connections that a listener establishes before Accept returns them (default 16).
-	// More requests wait in the device's own queue meanwhile.
+	// Further requests wait in the device's queue.
 	Backlog int
 
 	// Source is the source address, which must be an address of the device. The zero Addr means the one that the host's
 	// route selects (Dial), or the device's default address (New).
 	Source netip.Addr
 
-	// MTU is the path MTU, for New; both ends must use the same. 0 means the port's active MTU.
+	// MTU is the path MTU, for New; both ends must use the same MTU. 0 means the port's active MTU.
 	MTU verbs.MTU
 
-	// TrafficClass is that of all packets, for Dial and New; an accepted connection uses the client's.
+	// TrafficClass is the traffic class of all packets, for Dial and New; an accepted connection uses the client's.
 	TrafficClass uint8
 
-	// Timeout is the local ACK timeout, for New: the time without a response after which packets are retransmitted.
-	// After 7 retries the peer is considered dead. It is rounded up to 4.096 µs × 2ⁿ (default 67 ms). Dial and Listen
-	// refuse it: connection ids agree on 2.15 s, so a peer is considered dead after 17 s. Most lost packets are
-	// retransmitted sooner; see the package documentation.
+	// Timeout is the local ACK timeout, for New: the time without a response after which packets are retransmitted
+	// (default 67 ms). It is rounded up to 4.096 µs × 2ⁿ. After 7 retries the peer is considered dead. Dial and Listen
+	// refuse this option: connection ids negotiate 2.15 s, so that a peer is considered dead after 17 s. Most lost
+	// packets are retransmitted sooner; see the package documentation.
 	Timeout time.Duration
 
-	// Linger is the time that Close waits for the peer to acknowledge sent data (default 5 s).
+	// Linger is the maximum time for which Close waits for the peer to acknowledge sent data (default 5 s).
 	Linger time.Duration
 
 	// Spin makes waiting calls poll instead of sleep. This gives the shortest round trip, and occupies a processor
@@ -144,7 +144,7 @@ func (o *Options) sourcePort() netip.AddrPort {
 	return netip.AddrPortFrom(o.Source, 0)
 }
 
-// shareRecvs adopts the domain's receives, if it has some.
+// shareRecvs sets the options for shared receives, if the domain has some.
 func (o *Options) shareRecvs() error {
 	if o.Domain == nil || o.Domain.recvs == nil {
 		return nil

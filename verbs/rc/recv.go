@@ -18,17 +18,17 @@ type receiver struct {
 	own     transport.Receives
 	buffers *transport.Receives // own, or those of the domain
 	flushed atomic.Bool         // no more messages arrive
-	waiting chan struct{}       // a lock: its holder waits for messages. The others detect by it that the connection has ended
+	waiting chan struct{}       // a lock: the holder waits for messages; the others acquire it later and detect the end
 
-	// For awhile, under waiting.
+	// Used by awhile; the caller holds waiting.
 	pause context.Context
-	of    <-chan struct{} // Done of the context that pause ends with
+	of    <-chan struct{} // Done of the parent of pause
 	end   func()          // ends pause
 }
 
-// Recv waits for a message until ctx is done. The message is the caller's until its Release. When the
-// connection has ended, and all earlier messages have been received, the error is the reason: ErrDisconnected if
-// the peer has closed it. ErrKept if the program holds all buffers.
+// Recv waits for a message until ctx is done. The message belongs to the caller until its Release. When the connection
+// has ended, and all earlier messages have been received, the error is the reason, for example ErrDisconnected if the
+// peer has closed the connection. The error is ErrKept if the program holds all buffers.
 func (c *Conn) Recv(ctx context.Context) (Message, error) {
 	if c == nil {
 		return Message{}, fmt.Errorf("receive: %w", errNil)
@@ -38,8 +38,8 @@ func (c *Conn) Recv(ctx context.Context) (Message, error) {
 	return one[0], err
 }
 
-// RecvBatch waits for messages, and returns those that are available: at most 64, and as many as fit. It returns
-// their number: at least 1 if the error is nil. Conn.Release releases them together.
+// RecvBatch waits for messages, and stores those that are available: at most 64, and at most len(messages). It returns
+// their number, which is at least 1 if the error is nil. Conn.Release releases them together.
 func (c *Conn) RecvBatch(ctx context.Context, messages []Message) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("receive: %w", errNil)
@@ -62,7 +62,7 @@ func (c *Conn) RecvBatch(ctx context.Context, messages []Message) (int, error) {
 	return r.take(ctx, true, messages)
 }
 
-// Poll is RecvBatch, but does not wait: 0 if there are no messages.
+// Poll is RecvBatch without waiting: it returns 0 if no messages are available.
 func (c *Conn) Poll(messages []Message) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("poll: %w", errNil)
@@ -73,7 +73,7 @@ func (c *Conn) Poll(messages []Message) (int, error) {
 	return c.recv.take(context.Background(), false, messages)
 }
 
-// Release returns the buffers of messages, for new messages.
+// Release releases messages: their buffers can be used for new messages.
 func (c *Conn) Release(messages []Message) {
 	if c == nil || c.recv.buffers == nil {
 		return
@@ -82,7 +82,7 @@ func (c *Conn) Release(messages []Message) {
 	b.Return(len(messages), func(i int) transport.Loan { return messages[i].takeLoan(b) })
 }
 
-// take receives messages. With wait it waits for some, and its caller holds waiting.
+// take receives messages. If wait is true, it waits for at least one, and the caller holds waiting.
 func (r *receiver) take(ctx context.Context, wait bool, messages []Message) (n int, err error) {
 	c := r.conn
 	if r.flushed.Load() {
@@ -130,8 +130,8 @@ func (r *receiver) fail(wc *verbs.WC) error {
 	return err
 }
 
-// flushedBy returns the reason why receives were flushed: a request of this end, or an action of the peer. The card
-// flushes both queues, so the wait ends.
+// flushedBy returns the reason why receives were flushed: a failed request of this end, or an action of the peer. It
+// waits for the completions of all sends. The card flushes both queues, so this wait ends.
 func (r *receiver) flushedBy(ctx context.Context) error {
 	e := &r.conn.ending
 	if cause := e.cause(); cause != nil && cause != ErrAborted {
@@ -148,14 +148,14 @@ func (r *receiver) flushedBy(ctx context.Context) error {
 }
 
 const (
-	// sharedPause is the interval at which a connection without receives of its own checks whether it has ended.
+	// sharedPause is the interval at which a connection with shared receives checks whether it has ended.
 	sharedPause = 100 * time.Millisecond
 	// sharedPolls is the corresponding number of polls of a connection that spins.
 	sharedPolls = 4096
 )
 
-// fetchShared returns completions of messages in receives of a domain. The end of the connection does not flush these,
-// so fetchShared checks for it.
+// fetchShared returns completions of messages in receives of a domain. The end of the connection does not flush these
+// receives, so fetchShared checks repeatedly whether the connection has ended.
 func (r *receiver) fetchShared(ctx context.Context, wait bool, done []verbs.WC) (n int, err error) {
 	for {
 		over := r.conn.check()
@@ -182,7 +182,7 @@ func (r *receiver) fetchShared(ctx context.Context, wait bool, done []verbs.WC) 
 	}
 }
 
-// spin polls for a while.
+// spin polls up to sharedPolls times.
 func (r *receiver) spin(ctx context.Context, done []verbs.WC) (n int, err error) {
 	for polls := 0; polls < sharedPolls && n == 0 && err == nil; polls++ {
 		if n, err = r.conn.recvCQ.Poll(done); n == 0 && err == nil {
@@ -192,17 +192,17 @@ func (r *receiver) spin(ctx context.Context, done []verbs.WC) (n int, err error)
 	return n, err
 }
 
-// doze waits for messages for a while, or until the connection has ended.
+// doze waits for messages, at most for sharedPause, or until the connection has ended.
 func (r *receiver) doze(ctx context.Context, done []verbs.WC) (int, error) {
 	n, err := r.conn.recvCQ.Wait(r.awhile(ctx), done)
 	if n == 0 && err != nil && r.pause.Err() != nil {
-		return 0, ctx.Err() // the caller's context, not pause
+		return 0, ctx.Err() // nil if only pause has ended
 	}
 	return n, err
 }
 
-// awhile returns a context that ends with ctx, after at most sharedPause, or when the connection has ended. It is
-// reused for many waits, since a context and a timer for each message would be slow.
+// awhile returns a context that ends with ctx, after at most sharedPause, or when the connection ends. It is reused for
+// many waits, since creating a context and a timer for each message would be slow.
 func (r *receiver) awhile(ctx context.Context) context.Context {
 	if r.pause != nil && r.pause.Err() == nil && r.of == ctx.Done() {
 		return r.pause

@@ -18,8 +18,9 @@ type Region struct {
 	closed atomic.Bool
 }
 
-// NewRegion allocates length bytes of zeroed memory. access is the access that peers have: verbs.AccessRemoteRead,
-// AccessRemoteWrite, AccessRemoteAtomic, or 0. The region is freed by its Close, or with the domain.
+// NewRegion allocates a region of length bytes of zeroed memory. access is the access that peers have: any of
+// verbs.AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic, or 0. The region is freed by its Close, or with the
+// domain.
 func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if d == nil {
 		return nil, fmt.Errorf("new region: %w", errNil)
@@ -41,8 +42,8 @@ func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error
 	return r, nil
 }
 
-// NewRegion allocates a region of the connection's domain. It is freed by its Close, or with the domain. A private
-// domain is freed by the connection's Close; that of a listener, when the listener and all connections that it has
+// NewRegion allocates a region of the connection's domain; see Domain.NewRegion. A private domain is freed by the
+// connection's Close. The private domain of a listener is freed when the listener and all connections that it has
 // accepted are closed.
 func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if c == nil {
@@ -51,8 +52,8 @@ func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) 
 	return c.domain.NewRegion(length, access)
 }
 
-// Bytes returns the region's memory. Peers may read and write it at any time; the part that a request of this end uses
-// belongs to the card until the request has completed.
+// Bytes returns the region's memory. Peers may read and write it at any time. The part that a request of this end uses
+// must not be changed until the request has completed.
 func (r *Region) Bytes() []byte {
 	if r == nil {
 		return nil
@@ -63,7 +64,7 @@ func (r *Region) Bytes() []byte {
 // Len returns the region's length in bytes.
 func (r *Region) Len() int { return len(r.Bytes()) }
 
-// Remote returns the handle by which peers address the region.
+// Remote returns the handle with which peers address the region.
 func (r *Region) Remote() RemoteRegion {
 	if r == nil {
 		return RemoteRegion{}

@@ -12,21 +12,22 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// RemoteRegion is a handle of a peer's region, or of a part of it. Region.Remote returns it, and programs send it as
-// bytes or as text. It is comparable. A program with the handle can access the memory over a connection of the region's
-// domain, as far as the region permits. The handle is not a secret that protects the memory (RoCEv2 has no encryption).
+// RemoteRegion is a handle of a peer's region, or of a part of it. Region.Remote returns it, and programs send it to
+// their peers as bytes or as text. It is comparable. A program that has the handle can access the memory over a
+// connection of the region's domain, within the access that the region permits. The handle does not protect the memory:
+// RoCEv2 has no encryption.
 //
 //	0x0+4096,rkey=0x89abcdef    its text
 type RemoteRegion struct {
-	Addr   uint64 // address in the region, as the peer's card uses it
-	Length uint32 // bytes
+	Addr   uint64 // address of the memory for the peer's card
+	Length uint32 // length, in bytes
 	Key    verbs.RKey
 }
 
-// RemoteRegionLen is the length of MarshalBinary's result in bytes.
+// RemoteRegionLen is the length of the result of MarshalBinary, in bytes.
 const RemoteRegionLen = 16
 
-// Slice returns a part of the memory.
+// Slice returns a handle of a part of the memory; ErrOutside if the part is not in the memory.
 func (r RemoteRegion) Slice(offset, length int) (RemoteRegion, error) {
 	if err := r.check(offset, length); err != nil {
 		return RemoteRegion{}, err

@@ -9,19 +9,19 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Request is a request of Post or Do. Its data is in a region of this end, and is not copied: it must not be changed
+// Request is a request for Post or Do. Its data is in a region of this end and is not copied, so it must not be changed
 // until the request has completed.
 type Request struct {
 	// Opcode is verbs.WRSend, WRSendWithImm, WRRDMAWrite, WRRDMAWriteWithImm, WRRDMARead, WRAtomicFetchAndAdd or
 	// WRAtomicCmpAndSwp.
 	Opcode verbs.Opcode
-	// Region, Offset and Length are the source of a send or write, the destination of a read, and the destination of an
-	// atomic's previous value (8 bytes in native byte order). The region belongs to the connection's domain; nil if
-	// Length is 0.
+	// Region, Offset and Length are the source of a send or write, the destination of a read, or the destination of an
+	// atomic's previous value (8 bytes in native byte order). The region must belong to the connection's domain; it may
+	// be nil if Length is 0.
 	Region         *Region
 	Offset, Length int
-	// Remote is the peer's memory, and RemoteOffset the offset of the request in it: for an atomic a multiple of 8.
-	// Both are ignored for messages.
+	// Remote is the peer's memory, and RemoteOffset the offset in it. For an atomic the resulting address must be a
+	// multiple of 8. Both are ignored for messages.
 	Remote       RemoteRegion
 	RemoteOffset int
 
@@ -32,7 +32,7 @@ type Request struct {
 	Fence bool
 }
 
-// Post queues requests, as Send does messages, and returns the number of queued requests. They are executed in order;
+// Post queues requests, as Send queues messages, and returns the number of queued requests. They are executed in order.
 // Flush waits for them, and Completed returns the number of completed ones.
 func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	if c == nil {
@@ -42,7 +42,7 @@ func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	return n, err
 }
 
-// TryPost is Post, but does not wait: verbs.ErrQueueFull if not all requests can be queued now.
+// TryPost is Post without waiting: it returns verbs.ErrQueueFull if not all requests can be queued now.
 func (c *Conn) TryPost(requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)
@@ -63,7 +63,7 @@ func (c *Conn) Do(ctx context.Context, requests ...Request) error {
 	return c.awaitDone(ctx, last)
 }
 
-// fill sets the request.
+// fill sets the fields of the work request.
 func (r *Request) fill(c *Conn, wr *verbs.SendWR) error {
 	if err := r.check(c); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (r *Request) fill(c *Conn, wr *verbs.SendWR) error {
 
 func isMessage(o verbs.Opcode) bool { return o == verbs.WRSend || o == verbs.WRSendWithImm }
 
-// check detects errors that the card would report by ending the connection.
+// check returns errors for which the card would otherwise end the connection.
 func (r *Request) check(c *Conn) error {
 	switch r.Opcode {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// at is the address of the listeners in these tests: on the right.
+// at is the address of the listeners in these tests, which are on the right host.
 var at = netip.MustParseAddrPort(addressB + ":7174")
 
 var (

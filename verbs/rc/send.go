@@ -16,13 +16,13 @@ type slot struct {
 	opcode verbs.Opcode
 	length int
 	remote RemoteRegion
-	into   []byte // copied from the slot's buffer when the request is complete; nil for none
+	into   []byte // destination to which the slot's buffer is copied when the request is complete; nil: none
 }
 
-// Send sends a copy of data, which the caller may reuse immediately. It waits, until ctx is done, while SendDepth
-// requests are outstanding: a peer that does not receive blocks the sender. A nil error means that the message is
-// queued; Flush waits until the peer has acknowledged it. If the connection has ended, the error is the reason, even if
-// it concerns another request.
+// Send sends a copy of data, which the caller may reuse immediately. While SendDepth requests are outstanding, it waits
+// until ctx is done: a peer that does not receive blocks the sender. A nil error means that the message is queued;
+// Flush waits until the peer has acknowledged it. If the connection has ended, the error is the reason, even if another
+// request has caused it.
 func (c *Conn) Send(ctx context.Context, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("send: %w", errNil)
@@ -41,7 +41,7 @@ func (c *Conn) SendBatch(ctx context.Context, messages []Message) (int, error) {
 	return n, err
 }
 
-// fill sets the request that sends a copy of the message.
+// fill sets the fields of the work request that sends a copy of the message.
 func (m *Message) fill(c *Conn, wr *verbs.SendWR) error {
 	if err := c.options.checkLength(len(m.Data)); err != nil {
 		return err
@@ -64,11 +64,11 @@ func (o *Options) checkLength(length int) error {
 	return nil
 }
 
-// errFull is allocated once: a program that posts as fast as it can gets it often.
+// errFull is allocated only once, because a program that posts as fast as possible receives it often.
 var errFull = fmt.Errorf("post: %w: SendDepth requests are outstanding; try again, or use Post, which waits",
 	verbs.ErrQueueFull)
 
-// post queues n requests, which fill sets, and returns the number of queued requests, and the number of the last one.
+// post queues n requests, whose fields fill sets. It returns the number of queued requests and the ID of the last one.
 func (c *Conn) post(ctx context.Context, n int, wait bool, fill func(i int, wr *verbs.SendWR) error) (sent int, last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, c.life.Explain(err)
@@ -99,7 +99,7 @@ func (c *Conn) check() error {
 	return c.ending.cause()
 }
 
-// settle processes a completion.
+// settle processes the completion of a request.
 func (c *Conn) settle(wc *verbs.WC) {
 	at := &c.slots[c.sends.Slot(wc.ID)]
 	if wc.Status != verbs.WCSuccess {
@@ -112,7 +112,8 @@ func (c *Conn) settle(wc *verbs.WC) {
 	}
 }
 
-// awaitDone waits until a request, and all before it, have completed successfully.
+// awaitDone waits until a request and all requests before it have completed, and returns the error of the first failed
+// one.
 func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 	err := c.sends.Await(ctx, func(p transport.Progress) bool { return p.Completed >= number })
 	if err == nil {
@@ -122,7 +123,7 @@ func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 }
 
 // Flush waits until the peer has acknowledged all earlier messages and requests; over UC, until they are sent. If one
-// failed, the error is the reason for the end of the connection.
+// of them failed, the error is the reason for the end of the connection.
 func (c *Conn) Flush(ctx context.Context) error {
 	if c == nil {
 		return fmt.Errorf("flush: %w", errNil)
@@ -135,8 +136,8 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return c.awaitDone(ctx, last)
 }
 
-// Completed returns the number of completed requests, including messages, and of outstanding ones. It polls for
-// completions without waiting. Its error is that of Flush.
+// Completed polls for completions without waiting, and returns the number of completed requests, including messages,
+// and the number of outstanding ones. Its error is that of Flush.
 func (c *Conn) Completed() (done uint64, outstanding int, err error) {
 	if c == nil {
 		return 0, 0, fmt.Errorf("poll for completions: %w", errNil)

@@ -16,9 +16,9 @@ import (
 	"github.com/roced/roced/internal/deadline"
 )
 
-// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends must use a Stream. It copies
-// the data in messages of at most Options.MaxMessage, and marks the end of the data by an empty message with immediate
-// data.
+// Stream is a connection as a stream of bytes. It implements net.Conn, for existing code. Both ends must use a Stream.
+// It sends copies of the data in messages of at most Options.MaxMessage bytes, and marks the end of the data with an
+// empty message with immediate data.
 type Stream struct {
 	conn        *Conn
 	read, write *deadline.Deadline
@@ -37,14 +37,14 @@ var _ net.Conn = (*Stream)(nil)
 // endOfStream is the immediate data of the last message.
 const endOfStream = 0x454f46 // EOF
 
-// Stream returns the connection as a stream. Create only one, and do not use Send and Recv beside it. Closing it closes
-// the connection.
+// Stream returns the connection as a stream. A program must create only one Stream of a connection, and must not use
+// Send and Recv besides. Closing the stream closes the connection.
 func (c *Conn) Stream() *Stream {
 	return &Stream{conn: c, read: deadline.New(), write: deadline.New()}
 }
 
-// Read reads at least one byte; io.EOF when the peer has closed its stream, or closed it for writing. After the read
-// deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
+// Read reads at least one byte. It returns io.EOF when the peer has closed its stream, or has closed it for writing.
+// After the read deadline the error is os.ErrDeadlineExceeded, and after Close net.ErrClosed.
 func (s *Stream) Read(b []byte) (int, error) {
 	if s == nil {
 		return 0, fmt.Errorf("read: %w", errNil)
@@ -130,7 +130,7 @@ func (s *Stream) CloseWrite() error {
 	return nil
 }
 
-// sayEnd notifies the peer, once. The caller holds writing.
+// sayEnd notifies the peer of the end of the data, once. The caller holds writing.
 func (s *Stream) sayEnd(ctx context.Context) error {
 	if s.closed {
 		return nil
@@ -146,9 +146,9 @@ func (s *Stream) Close() error {
 	if s == nil {
 		return fmt.Errorf("close: %w", errNil)
 	}
-	if s.writing.TryLock() { // otherwise a Write waits, and is ended
+	if s.writing.TryLock() { // otherwise a Write is waiting, which closing the connection ends
 		ctx, cancel := context.WithTimeout(context.Background(), s.conn.options.Linger)
-		_ = s.sayEnd(ctx) // fails if the peer does not receive it or has disconnected
+		_ = s.sayEnd(ctx) // fails if the peer does not receive or has disconnected
 		cancel()
 		s.writing.Unlock()
 	}
@@ -209,8 +209,8 @@ func (s *Stream) set(t time.Time, deadlines ...*deadline.Deadline) error {
 	return nil
 }
 
-// error wraps err as package net does. A net.OpError is a net.Error whose Timeout is true only if its Err is the
-// deadline's error itself, not an error that wraps it.
+// error wraps err in a net.OpError, as package net does. Timeout of a net.OpError is true only if its Err is
+// os.ErrDeadlineExceeded itself, not an error that wraps it.
 func (s *Stream) error(what string, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded
@@ -226,7 +226,7 @@ type place netip.AddrPort
 func (place) Network() string  { return network }
 func (p place) String() string { return netip.AddrPort(p).String() }
 
-// StreamListener is a listener of streams, a net.Listener, for existing code.
+// StreamListener is a listener of streams. It implements net.Listener, for existing code.
 type StreamListener struct{ listener *Listener }
 
 var _ net.Listener = (*StreamListener)(nil)

@@ -29,7 +29,7 @@ func streams(t testing.TB, o rc.Options) (a, b *rc.Stream) {
 	return left.Stream(), right.Stream()
 }
 
-// TestStreamCopies sends more than fits in both directions concurrently, with io.Copy.
+// TestStreamCopies sends more data than the buffers hold, in both directions concurrently, with io.Copy.
 func TestStreamCopies(t *testing.T) {
 	t.Parallel()
 	for _, o := range []rc.Options{{}, {MaxMessage: 100, RecvDepth: 4, SendDepth: 2}, {Spin: true}} {
@@ -70,7 +70,8 @@ func TestStreamCopies(t *testing.T) {
 	}
 }
 
-// TestStreamEnds checks the end by the peer's close, the peer's death, and a local close.
+// TestStreamEnds checks the errors after the peer has closed the stream, after its program was killed, and after a
+// local close.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
 	left, right := pair(t, rc.Options{})

@@ -82,7 +82,7 @@ func TestRetransmissionInFakeTime(t *testing.T) {
 	})
 }
 
-// TestTimeoutsInFakeTime checks that when packets no longer arrive, a connection ends after all of its timeouts, and a
+// TestTimeoutsInFakeTime checks that when packets no longer arrive, a connection ends after its last timeout, and a
 // call ends at its deadline. Neither takes real time.
 func TestTimeoutsInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 // watcher delivers the events of ids to their connections, in its own goroutine.
 type watcher struct {
 	channel *cm.EventChannel
-	over    chan struct{}
+	over    chan struct{} // closed when the goroutine ends
 }
 
-// watch returns the domain's watcher, which ends with the domain.
+// watch returns the domain's watcher, and starts it if needed. It ends with the domain.
 func (d *Domain) watch() (*watcher, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *watcher) run() {
 	for {
 		event, err := w.channel.Get(context.Background())
 		if err != nil {
-			return // closed; or the device has failed, which calls detect by their CQs
+			return // the channel is closed, or the device has failed, which other calls detect with their CQs
 		}
 		if conn, is := event.ID.Context.(*Conn); is {
 			conn.handshake.handle(event)
@@ -43,7 +43,7 @@ func (w *watcher) run() {
 	}
 }
 
-// close ends the goroutine. It requires that all ids are closed.
+// close ends the goroutine and waits for it. All ids must be closed before.
 func (w *watcher) close() error {
 	err := w.channel.Close()
 	if err == nil {
