@@ -15,7 +15,7 @@ type PKeyTables interface {
 	QueryPKey(port uint8, index int) (wire.PKey, error)
 }
 
-// FindPKey returns the index of the first entry of a port's P_Key table that meant accepts, or -1.
+// FindPKey returns the index of the first entry of a port's P_Key table for which meant returns true, or -1.
 func FindPKey(c PKeyTables, port uint8, meant func(index int, entry wire.PKey) bool) (index int, err error) {
 	attr, err := c.QueryPort(port)
 	if err != nil {

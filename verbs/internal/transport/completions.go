@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Wait waits for completions until ctx is done: asleep, or polling if spin is set.
+// Wait waits for completions until ctx is done. It sleeps, or polls continuously if spin is true.
 func Wait(ctx context.Context, cq *verbs.CQ, spin bool, done []verbs.WC) (n int, err error) {
 	if !spin {
 		return cq.Wait(ctx, done)
@@ -22,12 +22,12 @@ func Wait(ctx context.Context, cq *verbs.CQ, spin bool, done []verbs.WC) (n int,
 	return n, err
 }
 
-// AwaitFree waits until a slot is free, or Check returns an error, which Post then returns.
+// AwaitFree waits until a slot is free, or until SendConfig.Check returns an error, which the next Post then returns.
 func (s *Sends) AwaitFree(ctx context.Context) error {
 	return s.Await(ctx, func(p Progress) bool { return p.Outstanding() < s.config.Depth || s.config.Check() != nil })
 }
 
-// Await waits until done is true. One of the waiting goroutines polls, and wakes the others when it has settled
+// Await waits until done returns true. One of the waiting goroutines polls, and wakes the others when it has settled
 // completions.
 func (s *Sends) Await(ctx context.Context, done func(Progress) bool) error {
 	for {
@@ -41,7 +41,8 @@ func (s *Sends) Await(ctx context.Context, done func(Progress) bool) error {
 	}
 }
 
-// awaitTurn waits until done is true, or until it is this goroutine's turn to poll: it then holds polling.
+// awaitTurn waits until done returns true, or until it is this goroutine's turn to poll. In the latter case it returns
+// true, and the caller holds polling.
 func (s *Sends) awaitTurn(ctx context.Context, done func(Progress) bool) (polls bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +97,15 @@ func (s *Sends) settleSome(ctx context.Context) error {
 	return err
 }
 
-// Poll settles the available completions, unless another goroutine is polling. now is the time for Post's next poll.
+// Poll settles the available completions, unless another goroutine is polling. now is the current time, which
+// determines when Post polls next.
 func (s *Sends) Poll(now time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.poll(now)
 }
 
-// poll is Poll for a holder of mu.
+// poll is Poll for a caller that holds mu.
 func (s *Sends) poll(now time.Duration) error {
 	s.polled, s.polledAt = s.progress.Posted, now
 	select {

@@ -12,9 +12,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Life is the lifetime of an object: a context that End cancels, and the commands that Close waits for.
+// Life is the lifetime of an object: a context that End cancels, and the commands for which Wait waits.
 type Life struct {
-	context.Context // its cause after End is the error that calls return
+	context.Context // after End its cause is the error that calls return
 	cancel          context.CancelCauseFunc
 	closed          error
 
@@ -22,13 +22,13 @@ type Life struct {
 	commands sync.WaitGroup
 }
 
-// Begin begins the life. closed is the error of calls after its end.
+// Begin begins the life. closed is the error of calls after End.
 func (l *Life) Begin(closed error) {
 	l.Context, l.cancel = context.WithCancelCause(context.Background())
 	l.closed = closed
 }
 
-// Enter begins a command that Wait waits for. The caller calls Leave afterwards, unless there is an error.
+// Enter begins a command, for which Wait waits. The caller must call Leave at its end, unless Enter returns an error.
 func (l *Life) Enter() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *Life) Enter() error {
 // Leave ends a command.
 func (l *Life) Leave() { l.commands.Done() }
 
-// Go runs a command in a goroutine. The life must not have ended.
+// Go runs a command in a goroutine, for which Wait waits. The life must not have ended.
 func (l *Life) Go(command func()) { l.commands.Go(command) }
 
 // End ends the life and reports whether it had not ended before. No command begins afterwards.
@@ -59,9 +59,9 @@ func (l *Life) End() bool {
 // Wait waits until all commands have ended.
 func (l *Life) Wait() { l.commands.Wait() }
 
-// Explain returns the error that a call returns instead of err. After the end of the life it is the error passed to
-// Begin. An error from a context or a card that the program has closed is net.ErrClosed too; one from a device that has
-// failed is not.
+// Explain returns the error that a call returns instead of err. After the end of the life this is the error passed to
+// Begin. An error because the program has closed the context or the card also wraps net.ErrClosed; the error of a
+// device that has failed does not.
 func (l *Life) Explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, net.ErrClosed):
@@ -74,8 +74,8 @@ func (l *Life) Explain(err error) error {
 	return err
 }
 
-// Freed returns the error of a command that frees an object. On a device that is closed or has failed the object is
-// already free, so that is not an error.
+// Freed returns the error of a command that frees an object. It returns nil if the device is closed or has failed,
+// because the object is then already free.
 func Freed(err error) error {
 	if errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) {
 		return nil

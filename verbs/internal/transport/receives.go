@@ -14,45 +14,45 @@ import (
 // Batch is the maximum number of requests that are posted, and of completions that are polled, at once.
 const Batch = 64
 
-// CacheLine is the length of a cache line in bytes. Buffers begin on one.
+// CacheLine is the length of a cache line, in bytes. Buffers are aligned to cache lines.
 const CacheLine = 64
 
-// Lines rounds a length up to a multiple of the cache line.
+// Lines rounds a length up to a multiple of CacheLine.
 func Lines(length int) int { return (length + CacheLine - 1) &^ (CacheLine - 1) }
 
-// ErrKept is ErrKept of the packages above.
+// ErrKept is the error that packages rc and ud export as ErrKept.
 var ErrKept = errno.New("the program holds all receive buffers", unix.ENOBUFS)
 
-// Receives are the buffers of a receive queue. Each is posted, lent to the program with a message, or returned: it
-// then waits to be posted together with others.
+// Receives holds the buffers of a receive queue. Each buffer is posted, lent to the program with a message, or
+// returned: it then waits to be posted together with others.
 type Receives struct {
 	memory []byte
 	stride int
-	places uint32 // buffers that the memory has room for; further ones overlap these
+	places uint32 // number of buffers for which the memory has room; further ones overlap these
 	post   func([]verbs.RecvWR) error
 
 	mu       sync.Mutex
 	requests []verbs.RecvWR // by slot
 	loans    []uint32       // by slot: the number of its loans and returns, odd while it is lent
 	returned []verbs.RecvWR
-	enough   int                // returned buffers that are posted together
-	spare    []*[Batch]verbs.WC // for goroutines that wait, each with its own
+	enough   int                // number of returned buffers that are posted together
+	spare    []*[Batch]verbs.WC // unused arrays for completions; each waiting goroutine uses one
 	stats    ReceiveStats
 }
 
-// ReceiveStats are counts of buffers.
+// ReceiveStats counts messages and buffers.
 type ReceiveStats struct {
-	Received uint64 // messages lent
-	Lent     int    // buffers with the program now
-	MostLent int    // the maximum of Lent
-	Starved  uint64 // times that the program held all buffers
+	Received uint64 // number of messages lent
+	Lent     int    // number of buffers that the program holds now
+	MostLent int    // maximum of Lent
+	Starved  uint64 // number of times that the program came to hold all buffers
 }
 
 // Loan identifies one loan of a buffer. A loan that has been returned stays invalid when the buffer is lent again.
 type Loan struct{ slot, number uint32 }
 
-// Start divides the memory of mr into depth buffers of length bytes, stride bytes apart, and posts them. Buffers
-// overlap if the memory is too short for all. mr may be longer.
+// Start divides the memory of mr into depth buffers of length bytes, stride bytes apart, and posts them. The buffers
+// overlap if the memory is too short for all of them; it may also be longer.
 func (r *Receives) Start(mr *verbs.MR, depth, stride, length int, post func([]verbs.RecvWR) error) error {
 	r.memory, r.stride, r.places, r.post = mr.Bytes(), stride, 1, post
 	if stride > 0 {
@@ -83,9 +83,9 @@ func (r *Receives) Data(l Loan, length uint32) []byte {
 	return r.memory[start : start+int(length) : start+int(length)]
 }
 
-// Take receives at most limit messages, and at most Batch. fetch waits or polls for completions. lend fills in the
-// next message from each, in order, or returns false: its buffer is then posted again. Calls of lend do not overlap.
-// The error is that of fetch, or ErrKept if the program holds all buffers.
+// Take receives at most limit messages, and at most Batch. fetch waits or polls for completions. lend is called for
+// each completion in order. It creates a message, or returns false, and the buffer is then posted again. Calls of lend
+// do not overlap. The error is that of fetch, or ErrKept if the program holds all buffers.
 func (r *Receives) Take(limit int, fetch func([]verbs.WC) (int, error), lend func(*verbs.WC, Loan) bool) (lent int, err error) {
 	done, err := r.borrow()
 	if err != nil {
@@ -95,8 +95,8 @@ func (r *Receives) Take(limit int, fetch func([]verbs.WC) (int, error), lend fun
 	return r.settle(done, n, lend), err
 }
 
-// borrow returns an array for completions to a goroutine that waits for them. It first posts returned buffers, so that
-// none is left unposted when all goroutines wait.
+// borrow returns an array for completions. If no buffers are posted, it first posts the returned ones, so that waiting
+// goroutines can receive messages.
 func (r *Receives) borrow() (*[Batch]verbs.WC, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *Receives) borrow() (*[Batch]verbs.WC, error) {
 	return done, nil
 }
 
-// settle lends the buffers of n completions and takes their array back.
+// settle lends the buffers of n completions and makes their array available again.
 func (r *Receives) settle(done *[Batch]verbs.WC, n int, lend func(*verbs.WC, Loan) bool) (lent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *Receives) count(lent int) {
 	}
 }
 
-// Return takes back n loans. It ignores the zero Loan and loans that have been returned.
+// Return returns n loans. It ignores the zero Loan and loans that have already been returned.
 func (r *Receives) Return(n int, loan func(i int) Loan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *Receives) Stats() ReceiveStats {
 	return r.stats
 }
 
-// giveBack posts a buffer together with others.
+// giveBack adds a buffer to the returned ones, and posts them if they are enough.
 func (r *Receives) giveBack(slot uint32) {
 	r.returned = append(r.returned, r.requests[slot])
 	if len(r.returned) >= r.enough {
@@ -180,8 +180,8 @@ func (r *Receives) giveBack(slot uint32) {
 	}
 }
 
-// postReturned posts the returned buffers. It fails only if the queue pair or the device has failed. The next receive
-// returns that error.
+// postReturned posts the returned buffers. It ignores errors: posting fails only if the queue pair or the device has
+// failed, and the next receive returns that error.
 func (r *Receives) postReturned() {
 	_ = r.post(r.returned)
 	r.returned = r.returned[:0]

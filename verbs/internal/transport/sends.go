@@ -13,17 +13,17 @@ import (
 // ErrFull means that the send queue has no free slot.
 var ErrFull = errors.New("all send slots are in use")
 
-// Sends are the requests of a send queue, and their slots. Requests are numbered from 1. A request's number is its ID
-// and determines its slot, which has a buffer. Requests complete in order, so a completion frees the slots of all
-// requests before it too.
+// Sends holds the requests of a send queue and their slots. Requests are numbered from 1. The number of a request is
+// its ID and determines its slot, which has a buffer. Requests complete in order, so a completion also frees the slots
+// of all requests before it.
 //
 // The functions of SendConfig, and those passed to Post, Await and Do, never run concurrently: the owner's data for
 // each slot needs no lock.
 type Sends struct {
 	config   SendConfig
 	memory   []byte    // the buffers
-	own      verbs.SGE // beginning of the buffers
-	interval uint64    // of signaled requests
+	own      verbs.SGE // SGE of length 0 at the beginning of the buffers
+	interval uint64    // interval of signaled requests
 
 	// polling is a lock, acquired before mu: only its holder polls the CQ, so that completions are settled in order.
 	polling chan struct{}
@@ -34,7 +34,7 @@ type Sends struct {
 	signaled uint64 // number of the last signaled request
 	polled   uint64 // number of the last request at the last poll
 	polledAt time.Duration
-	waiting  int           // goroutines that wait for changed
+	waiting  int           // number of goroutines that wait for changed
 	changed  chan struct{} // closed when completions have been settled, if goroutines wait
 	requests [Batch]verbs.SendWR
 	sges     [Batch]verbs.SGE
@@ -52,14 +52,15 @@ type SendConfig struct {
 	SignalLast bool
 
 	Post   func([]verbs.SendWR) error
-	Check  func() error       // called before requests are posted; its error refuses them
+	Check  func() error       // called before requests are posted; if it returns an error, they are not posted
 	Settle func(wc *verbs.WC) // called for each completion
 }
 
-// Progress is the number of the last request that was posted, and of the last one known to be complete.
+// Progress holds the number of the last request that was posted, and the number of the last one that is known to be
+// complete.
 type Progress struct{ Posted, Completed uint64 }
 
-// Outstanding returns the number of requests not known to be complete.
+// Outstanding returns the number of requests that are not known to be complete.
 func (p Progress) Outstanding() int { return int(p.Posted - p.Completed) }
 
 // pollPause is the time after which Post polls even if few requests are outstanding.
@@ -87,16 +88,16 @@ func (s *Sends) Buffer(number uint64, length int) []byte {
 	return s.memory[start : start+length]
 }
 
-// UseBuffer makes a request send its buffer's first length bytes, or receive into them, and returns them.
+// UseBuffer makes a request send the first length bytes of its buffer, or receive into them, and returns these bytes.
 func (s *Sends) UseBuffer(wr *verbs.SendWR, length int) []byte {
 	start := s.Slot(wr.ID) * s.config.Stride
 	wr.SGList[0] = verbs.SGE{Addr: s.own.Addr + uint64(start), Length: uint32(length), LKey: s.own.LKey}
 	return s.memory[start : start+length]
 }
 
-// Post posts up to n requests, and at most Batch. fill fills in the i-th, whose ID is set and whose Flags are 0. Post
-// returns the number of requests posted, and the ID of the last one. It stops at the first error of fill, which it
-// returns. ErrFull means that the slots were too few.
+// Post posts up to n requests, and at most Batch. fill sets the fields of the i-th request, whose ID is set and whose
+// Flags are 0. Post returns the number of requests posted, and the ID of the last one. It stops at the first error of
+// fill, which it returns. ErrFull means that there were not enough free slots.
 func (s *Sends) Post(now time.Duration, n int, fill func(i int, wr *verbs.SendWR) error) (posted int, last uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *Sends) isPollDue(now time.Duration) bool {
 	return s.progress.Posted-s.polled >= s.interval || now-s.polledAt > pollPause
 }
 
-// fill fills in n requests, or as many as there are free slots.
+// fill sets the fields of n requests, or of as many as there are free slots.
 func (s *Sends) fill(n int, fill func(i int, wr *verbs.SendWR) error) (filled int, err error) {
 	free := s.config.Depth - s.progress.Outstanding()
 	for filled < n {
