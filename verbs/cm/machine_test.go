@@ -77,11 +77,11 @@ func ownAddress(t *testing.T, v4 bool) netip.Addr {
 // Programs of one machine meet by its addresses, loopback addresses included, as programs on a host with an RDMA
 // device do.
 func TestProgramsMeetByLocalhost(t *testing.T) {
-	own4, own6 := fmt.Sprintf("%v:1", ownAddress(t, true)), fmt.Sprintf("[%v]:1", ownAddress(t, false))
+	own4, own6 := fmt.Sprintf("%v:7001", ownAddress(t, true)), fmt.Sprintf("[%v]:7001", ownAddress(t, false))
 	for _, row := range []struct{ at, to string }{
-		{"0.0.0.0:1", "127.0.0.1:1"}, {"127.0.0.1:1", "127.0.0.1:1"}, {"[::]:1", "[::1]:1"}, {"[::]:1", "127.0.0.1:1"}, {"[::1]:1", "[::1]:1"},
-		{"0.0.0.0:1", own4}, {own4, own4}, {own4, "127.0.0.1:1"}, {"127.0.0.1:1", own4}, {"[::]:1", own6}, {own6, own6},
-		{"127.0.0.1:1", "10.88.0.1:1"}, {own6, "[fd88::1]:1"}, {"10.88.0.1:1", "10.88.0.1:1"},
+		{"0.0.0.0:7001", "127.0.0.1:7001"}, {"127.0.0.1:7001", "127.0.0.1:7001"}, {"[::]:7001", "[::1]:7001"}, {"[::]:7001", "127.0.0.1:7001"}, {"[::1]:7001", "[::1]:7001"},
+		{"0.0.0.0:7001", own4}, {own4, own4}, {own4, "127.0.0.1:7001"}, {"127.0.0.1:7001", own4}, {"[::]:7001", own6}, {own6, own6},
+		{"127.0.0.1:7001", "10.88.0.1:7001"}, {own6, "[fd88::1]:7001"}, {"10.88.0.1:7001", "10.88.0.1:7001"},
 	} {
 		t.Run(row.at+" "+row.to, func(t *testing.T) {
 			server, client := newMachine(t)
@@ -94,20 +94,20 @@ func TestProgramsMeetByLocalhost(t *testing.T) {
 // A program that listens only after its address was resolved is reached too. The program's own host comes first.
 func TestProgramsMeetLate(t *testing.T) {
 	server, client := newMachine(t)
-	id := resolveTo(t, client, "127.0.0.1:1")
-	listening(t, server, "127.0.0.1:1")
+	id := resolveTo(t, client, "127.0.0.1:7001")
+	listening(t, server, "127.0.0.1:7001")
 	meets(t, server, client, id)
 
-	id = resolveTo(t, client, "127.0.0.1:2")
-	listening(t, client, "10.88.0.2:2") // which a loopback address does not name
+	id = resolveTo(t, client, "127.0.0.1:7002")
+	listening(t, client, "10.88.0.2:7002") // which a loopback address does not name
 	check(t, id.Connect(nil))
 	if answer := expect(t, client, cm.EventUnreachable); answer.Status == 0 {
 		t.Errorf("%+v", answer)
 	}
 	server, client = newMachine(t)
-	listening(t, server, "10.88.0.1:3")
-	listening(t, client, "127.0.0.1:3")
-	meets(t, client, client, resolveTo(t, client, "127.0.0.1:3"))
+	listening(t, server, "10.88.0.1:7003")
+	listening(t, client, "127.0.0.1:7003")
+	meets(t, client, client, resolveTo(t, client, "127.0.0.1:7003"))
 }
 
 // An address of a host is that host's, even if an interface of the machine has it too.
@@ -118,7 +118,7 @@ func TestHostHasTheMachinesAddress(t *testing.T) {
 	}
 	n := newNetwork(t)
 	n.OneMachine()
-	at := netip.AddrPortFrom(own, 1).String()
+	at := netip.AddrPortFrom(own, 7001).String()
 	server, client := newChannel(t, device(t, n, "a", own.String())), newChannel(t, device(t, n, "b", "10.88.0.2"))
 	listening(t, server, at)
 	meets(t, server, client, resolveTo(t, client, at))
@@ -127,21 +127,21 @@ func TestHostHasTheMachinesAddress(t *testing.T) {
 // Programs of one machine share its ports. Without OneMachine each host is a machine.
 func TestPortsOfAMachine(t *testing.T) {
 	server, client := newMachine(t)
-	listening(t, server, "127.0.0.1:1")
-	refused(t, newID(t, client).Bind(addr("127.0.0.1:1")), unix.EADDRINUSE)
-	refused(t, newID(t, client).Bind(addr("0.0.0.0:1")), unix.EADDRNOTAVAIL)
-	listening(t, client, "10.88.0.2:1")
+	listening(t, server, "127.0.0.1:7001")
+	refused(t, newID(t, client).Bind(addr("127.0.0.1:7001")), unix.EADDRINUSE)
+	refused(t, newID(t, client).Bind(addr("0.0.0.0:7001")), unix.EADDRNOTAVAIL)
+	listening(t, client, "10.88.0.2:7001")
 
 	n := newNetwork(t)
 	a, b := newChannel(t, device(t, n, "a", "10.0.0.1")), newChannel(t, device(t, n, "b", "10.0.0.2"))
-	listening(t, a, "0.0.0.0:1")
-	id := resolveTo(t, b, "127.0.0.1:1")
+	listening(t, a, "0.0.0.0:7001")
+	id := resolveTo(t, b, "127.0.0.1:7001")
 	check(t, id.Connect(nil))
 	if answer := expect(t, b, cm.EventUnreachable); answer.Status == 0 {
 		t.Errorf("%+v", answer)
 	}
-	listening(t, b, "0.0.0.0:1")
+	listening(t, b, "0.0.0.0:7001")
 	if own := ownAddress(t, true); !own.IsLoopback() {
-		refused(t, newID(t, b).Bind(netip.AddrPortFrom(own, 1)), verbs.ErrAddrNotAvail)
+		refused(t, newID(t, b).Bind(netip.AddrPortFrom(own, 7001)), verbs.ErrAddrNotAvail)
 	}
 }
