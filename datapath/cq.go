@@ -4,6 +4,7 @@ package datapath
 
 import (
 	"math"
+	"runtime/debug"
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
@@ -148,6 +149,7 @@ func (cs *completions) publish() {
 
 // publishContained is publish for a caller outside a round: it contains a panic.
 func (cs *completions) publishContained() {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer cs.engine.contain()
 	cs.publish()
 }

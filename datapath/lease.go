@@ -4,7 +4,6 @@ package datapath
 
 import (
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/roced/roced/datapath/link"
@@ -31,7 +30,6 @@ func (e *Engine) change(change func()) (more bool) {
 	e.wanted.Add(-1)
 	e.round.budget, e.round.time = changeBudget, time.Time{}
 	change()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the caller's goroutine may be any
 	e.completions.publishContained()
 	return e.more()
 }

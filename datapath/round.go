@@ -20,6 +20,7 @@ func (e *Engine) runRound() (worked bool) { return e.run(listens) }
 // run runs a round; if how is deaf, the round only sends.
 func (e *Engine) run(how listening) (worked bool) {
 	worked = true
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // in whichever goroutine the round runs
 	defer e.contain()
 	e.doorbells.announceRest()
 	e.round.time = time.Time{}
@@ -80,13 +81,8 @@ func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
 	if e.closed || !s.unsent() {
 		return false, false
 	}
-	moved, unsent = true, true
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the caller's goroutine may be any
-	defer e.contain()
 	e.doorbells.call(s)
-	e.round.time = time.Time{}
-	moved = e.transmit()
-	e.completions.publish()
+	moved = e.run(deaf)
 	return moved, s.unsent()
 }
 

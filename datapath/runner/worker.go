@@ -4,7 +4,6 @@ package runner
 
 import (
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -53,7 +52,6 @@ const callRounds = 32
 func (r *Runner) work() {
 	w := &r.worker
 	defer close(w.done)
-	debug.SetPanicOnFault(true) // an access to unmapped shared memory panics, which Rounds contains
 	lastWork, busy := time.Now(), 0
 	for !w.stop.Load() {
 		if r.notNeeded() {
