@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) (err error) {
 		return b.speed(ctx)
 	}
 	r := &report{}
-	networks := []func(context.Context, *bench) (*network, error){newMemory, newSockets}
+	networks := []func(context.Context, *bench) (*network, error){newMemory, newMachine, newSockets}
 	if o.peer {
 		networks = []func(context.Context, *bench) (*network, error){newPeer}
 	}

@@ -40,10 +40,11 @@ func (s *side) within(start func() error) error {
 
 // network contains the server's side and the client's side.
 type network struct {
-	name   string
-	wire   bool // the addresses can be used for TCP too
-	sides  [2]*side
-	bridge *lab.Bridge // connects a namespace and a virtual machine; otherwise nil
+	name    string
+	wire    bool // the addresses can be used for TCP too
+	machine bool // the addresses are those of this machine
+	sides   [2]*side
+	bridge  *lab.Bridge // connects a namespace and a virtual machine; otherwise nil
 }
 
 // newMemory starts a service with an in-memory network. Each program is a host on it, and the two sides have fixed
@@ -59,6 +60,16 @@ func newMemory(ctx context.Context, b *bench) (n *network, err error) {
 	err = server.serve(ctx, b, "memory", fmt.Sprintf("--loopback --host server=%s,%s --host client=%s,%s", server.ip4, server.ip6, client.ip4, client.ip6))
 	client.socket = server.socket
 	return n, err
+}
+
+// newMachine starts a service whose hosts stand for the machine: servers and clients meet by its addresses.
+func newMachine(ctx context.Context, b *bench) (n *network, err error) {
+	both := &side{name: "localhost", ip4: "127.0.0.1", ip6: "::1"}
+	n = &network{name: "in memory, by localhost", machine: true, sides: [2]*side{both, both}}
+	if both.namespace, err = lab.New(labPrefix); err != nil {
+		return n, err
+	}
+	return n, both.serve(ctx, b, "machine", "--loopback")
 }
 
 // newSockets starts two services in two namespaces, over UDP sockets.
@@ -110,6 +121,9 @@ func (s *side) serve(ctx context.Context, b *bench, name, options string) error 
 // Close stops the services and removes the namespaces.
 func (n *network) Close() (err error) {
 	for i, s := range n.sides {
+		if i > 0 && s == n.sides[0] {
+			break
+		}
 		if s.guest != nil {
 			err = errors.Join(err, s.guest.Close())
 		}

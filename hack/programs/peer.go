@@ -63,6 +63,9 @@ func (n *network) supports(c testCase) bool {
 	if n.bridge != nil && (c.server == "" || c.alien != "") || n.sides[0].guest != nil && c.alienServer != "" {
 		return false
 	}
+	if n.machine && (!strings.Contains(c.client, "SERVER") || c.group) { // not by rdma_cm
+		return false
+	}
 	return n.wire && !c.memory || !n.wire && !c.wire
 }
 
