@@ -145,17 +145,11 @@ var aTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
 // TestDocumentsNameTests: the tests that documents name are there.
 func TestDocumentsNameTests(t *testing.T) {
 	var all strings.Builder
-	err := filepath.WalkDir("../..", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, "_test.go") {
-			return err
+	eachFile(t, func(name, text string) {
+		if strings.HasSuffix(name, "_test.go") {
+			all.WriteString(text)
 		}
-		source, err := os.ReadFile(name)
-		all.Write(source)
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, d := range documents(t) {
 		for _, match := range aTest.FindAllStringSubmatch(d.text, -1) {
 			if !strings.Contains(all.String(), "func "+match[1]+"(") {

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -69,3 +70,30 @@ var readSources = sync.OnceValues(func() (files []*file, err error) {
 	})
 	return files, err
 })
+
+// eachFile calls visit with the name and the text of each source file and document: Go, C, shell and Markdown. It skips
+// what is built in the repository.
+func eachFile(t *testing.T, visit func(name, text string)) {
+	t.Helper()
+	const root = "../.."
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", "dist", "clib"}, entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".go", ".c", ".h", ".sh", ".md"}, filepath.Ext(name)):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, name)
+		visit(relative, string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
