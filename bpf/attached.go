@@ -37,10 +37,10 @@ func describeAttached(ifindex int, tag string) string {
 	if isRoced(program, tag, holders) {
 		for _, h := range holders {
 			if socket := serviceSocket(h.pid); socket != "" {
-				return fmt.Sprintf("%s, roced's, held by process %d%s, the service at %s: "+serviceAdvice, what, h.pid, inBrackets(h.command), socket, socket)
+				return fmt.Sprintf("%s, a program of roced, held by process %d%s, the service at %s: "+serviceAdvice, what, h.pid, inBrackets(h.command), socket, socket)
 			}
 		}
-		return fmt.Sprintf("%s, roced's, held by %s: "+sharingAdvice, what, describeHolders(holders), name)
+		return fmt.Sprintf("%s, a program of roced, held by %s: "+sharingAdvice, what, describeHolders(holders), name)
 	}
 	if holder, ok := findLink(id, ifindex); ok {
 		return fmt.Sprintf("%s, held through bpf_link %d by %s: end that process, or `bpftool link detach id %d`",
@@ -115,7 +115,7 @@ func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	return 0, false
 }
 
-// Attached describes the XDP program on an interface of the calling thread's namespace. It returns "" if there is none.
+// Attached describes the XDP program on an interface of the calling thread's namespace. It returns "" if no program is attached.
 // steering reports whether it is a program of this package. Without CAP_SYS_ADMIN the name is unknown and steering is
 // false.
 func Attached(device netlink.Link) (program string, steering bool) {

@@ -28,7 +28,7 @@ func TestHeldByALink(t *testing.T) {
 			err := attachIn(hosts.A, second, "eth0", test.second)
 			isAttached(t, err,
 				fmt.Sprintf("program id %d (roced_steer) on eth0", programID(t, first.objs.RocedSteer)),
-				fmt.Sprintf("roced's, held by process %d (bpf.test)", os.Getpid()),
+				fmt.Sprintf("a program of roced, held by process %d (bpf.test)", os.Getpid()),
 				"ip link add link eth0 name NAME type macvlan mode bridge")
 			if text := err.Error(); strings.Contains(text, "detach") || strings.Contains(text, "xdp off") {
 				t.Errorf("%q suggests removing a program that is in use", text)

@@ -173,19 +173,19 @@ int roced_memory_file_of(void *addr, size_t length, bool write, int *fd, uint64_
 	int failed = l ? find_line((uintptr_t)addr, length, write, l) : ENOMEM;
 
 	*fd = -1;
-	*reason = failed == ENOMEM ? "no memory, or no descriptor, is left to read /proc/self/maps" :
+	*reason = failed == ENOMEM ? "out of memory or descriptors to read /proc/self/maps" :
 		failed == EFAULT ? MEMORY_READ_ONLY : "the region is not one part of one shared file";
 	failed = failed == ENOTSUP ? EFAULT : failed;
 	if (!failed) {
 		*fd = find_file(l);
 		*offset = l->offset + ((uintptr_t)addr - l->start);
-		*reason = "it is not of a file of memory (a memfd, or in /dev/shm), or this process has no descriptor of that "
-			  "file, open for reading and writing, and cannot get one (of anonymous shared memory only root "
-			  "can): keep the one that was mapped open";
+		*reason = "it is not in a memory file (a memfd, or a file in /dev/shm), or this process has no descriptor of the "
+			  "file open for reading and writing and cannot get one (for anonymous shared memory only root "
+			  "can): keep the descriptor that was mapped open";
 		failed = *fd < 0 ? EFAULT : 0;
 	}
 	if (!failed) {
-		*reason = "its pages are not before the end of the file, or cannot be had";
+		*reason = "the region extends beyond the end of the file, or its pages cannot be allocated";
 		failed = make_pages((uintptr_t)addr, length);
 	}
 	if (failed && *fd >= 0)

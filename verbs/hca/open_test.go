@@ -147,7 +147,7 @@ func TestOpenWhereAnotherProgramIs(t *testing.T) {
 	open(t, hosts.A)
 	name, err := os.ReadFile("/proc/self/comm")
 	check(t, err)
-	again("roced's, held by process", "("+strings.TrimSpace(string(name))+")", "type macvlan")
+	again("a program of roced, held by process", "("+strings.TrimSpace(string(name))+")", "type macvlan")
 }
 
 // Closing restores the interface, and it can be reopened immediately although the kernel releases a queue a moment

@@ -38,8 +38,8 @@ func (a *arrivals) inFlight() int { return len(a.pending) - a.lost }
 // done returns the number of messages that are received or counted as lost.
 func (a *arrivals) done() int { return a.received + a.lost }
 
-// match removes the pending message that equals the received one. If there is none, it returns the difference from the
-// message that was expected first.
+// match removes the pending message that equals the received one. If no message does, it returns the difference from
+// the message that was expected first.
 func (a *arrivals) match(difference func(number uint32) error) (err error) {
 	for _, from := range [][2]int{{a.lost, len(a.pending)}, {0, a.lost}} {
 		for i := from[0]; i < from[1]; i++ {
