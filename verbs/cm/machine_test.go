@@ -82,6 +82,8 @@ func TestProgramsMeetByLocalhost(t *testing.T) {
 		{"0.0.0.0:7001", "127.0.0.1:7001"}, {"127.0.0.1:7001", "127.0.0.1:7001"}, {"[::]:7001", "[::1]:7001"}, {"[::]:7001", "127.0.0.1:7001"},
 		{"[::1]:7001", "[::1]:7001"},
 		{"0.0.0.0:7001", own4}, {own4, own4}, {own4, "127.0.0.1:7001"}, {"127.0.0.1:7001", own4}, {"[::]:7001", own6}, {own6, own6},
+		{"0.0.0.0:7001", "0.0.0.0:7001"}, {"127.0.0.1:7001", "0.0.0.0:7001"}, {"[::]:7001", "[::]:7001"},
+		{"127.0.0.2:7001", "127.0.0.1:7001"},
 		{"127.0.0.1:7001", "10.88.0.1:7001"}, {own6, "[fd88::1]:7001"}, {"10.88.0.1:7001", "10.88.0.1:7001"},
 	} {
 		t.Run(row.at+" "+row.to, func(t *testing.T) {
@@ -125,13 +127,42 @@ func TestHostHasTheMachinesAddress(t *testing.T) {
 	meets(t, server, client, resolveTo(t, client, at))
 }
 
+// A program that is reached by an address of the machine on its own host knows its peer by an address of that host.
+func TestProgramMeetsItself(t *testing.T) {
+	for _, to := range []netip.Addr{ownAddress(t, true), ownAddress(t, false), netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()} {
+		_, c := newMachine(t)
+		listening(t, c, "[::]:7001")
+		meets(t, c, c, resolveTo(t, c, netip.AddrPortFrom(to, 7001).String()))
+	}
+}
+
+// Without an address of an IP version, a host is not reached by the machine's addresses of that version.
+func TestMachineWithoutIPv4(t *testing.T) {
+	n := newNetwork(t)
+	n.OneMachine()
+	server, client := newChannel(t, device(t, n, "a", "fd88::1")), newChannel(t, device(t, n, "b", "fd88::2"))
+	listening(t, server, "[::]:7001")
+	meets(t, server, client, resolveTo(t, client, "[::1]:7001"))
+	id := resolveTo(t, client, "127.0.0.1:7001")
+	check(t, id.Connect(nil))
+	if answer := expect(t, client, cm.EventUnreachable); answer.Status == 0 {
+		t.Errorf("%+v", answer)
+	}
+}
+
 // Programs of one machine share its ports. Without OneMachine each host is a machine.
 func TestPortsOfAMachine(t *testing.T) {
 	server, client := newMachine(t)
 	listening(t, server, "127.0.0.1:7001")
 	refused(t, newID(t, client).Bind(addr("127.0.0.1:7001")), unix.EADDRINUSE)
 	refused(t, newID(t, client).Bind(addr("0.0.0.0:7001")), unix.EADDRNOTAVAIL)
+	refused(t, newID(t, client).Bind(addr("127.0.0.2:7001")), unix.EADDRINUSE)                        // which leads to the same listener
+	refused(t, newID(t, client).Bind(netip.AddrPortFrom(ownAddress(t, true), 7001)), unix.EADDRINUSE) // and so does this
+	refused(t, newID(t, server).Bind(addr("10.88.0.1:7001")), unix.EADDRINUSE)                        // to which its requests come
 	listening(t, client, "10.88.0.2:7001")
+	listening(t, client, "[::1]:7001")
+	listening(t, server, "10.88.0.1:7002")
+	refused(t, newID(t, server).Bind(addr("127.0.0.1:7002")), unix.EADDRINUSE)
 
 	n := newNetwork(t)
 	a, b := newChannel(t, device(t, n, "a", "10.0.0.1")), newChannel(t, device(t, n, "b", "10.0.0.2"))

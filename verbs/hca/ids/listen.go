@@ -27,27 +27,33 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 		if i.kind == verbs.QPTypeXRCSend {
 			return fmt.Errorf("%w: listen with an id for XRC_SEND: an initiator connects; listen for XRC_RECV", verbs.ErrInvalid)
 		}
-		if err := s.manager.Ports.listen(i.binding); err != nil {
+		undo, err := s.manager.Ports.listen(i.binding)
+		if err != nil {
 			return err
 		}
-		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
+		err = i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
 			i.listener, err = m.Listen(cm.ListenConfig{
 				Service: i.service(i.source.Port()), Connections: i.connects(), Type: i.kind, Address: i.listensAt(), Backlog: r.Backlog, Owner: i,
 			})
 			return err
 		})
-		if err == nil {
-			i.state = idListening
+		if err != nil {
+			undo()
+			return err
 		}
-		return err
+		i.state = idListening
+		return nil
 	})
 }
 
 // listensAt returns the address for the connection manager's listener.
 func (i *ID) listensAt() netip.Addr {
-	address, card := i.source.Addr(), i.session.manager.Card
-	if address.IsUnspecified() && !i.afonly || card.OneMachine() && card.Local(address) { // other cards use this card's address
+	address := i.source.Addr()
+	switch {
+	case address.IsUnspecified() && !i.afonly:
 		return netip.Addr{}
+	case i.binding.local: // requests name an address of the card
+		return anyAddress(address)
 	}
 	return address.WithZone("")
 }

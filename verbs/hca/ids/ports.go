@@ -35,6 +35,7 @@ type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
 	card          Card
+	local         bool // on a card of OneMachine: the address names the machine; see Card.Local
 	listens       bool
 	reuse, afonly bool
 	user          *quota.Quota // quota of its user; nil for a program in this process
@@ -133,15 +134,21 @@ func (b *binding) conflict(other *binding, reuse bool) error {
 		return nil
 	case b.address.IsUnspecified() || other.address.IsUnspecified():
 		return fmt.Errorf("%w: port %d of %v; another id has it at %v", verbs.ErrAddrNotAvail, b.port, b.address, other.address)
-	case b.address == other.address:
+	case b.address == other.address, b.shareLocal(other):
 		return fmt.Errorf("%w: port %d of %v", verbs.ErrAddrInUse, b.port, b.address)
 	}
 	return nil
 }
 
+// shareLocal reports whether requests to a local address could match two bindings: all local addresses of an IP version
+// lead to the same listener, whose card accepts them at the card's own addresses.
+func (b *binding) shareLocal(other *binding) bool {
+	return b.address.Is4() == other.address.Is4() && (b.local && other.local || (b.local || other.local) && b.card == other.card)
+}
+
 // listen checks that no other id could get the requests of a listening id, and ends the reuse of its address: no other
-// id can bind it from then on, as in the kernel.
-func (p *Ports) listen(b *binding) error {
+// id can bind it from then on, as in the kernel. undo restores the binding if the id does not listen after all.
+func (p *Ports) listen(b *binding) (undo func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.bound[b.portKey] {
@@ -149,29 +156,37 @@ func (p *Ports) listen(b *binding) error {
 			continue
 		}
 		if err := b.conflict(other, false); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	reuse := b.reuse
 	b.reuse, b.listens = false, true
-	return nil
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		b.reuse, b.listens = reuse, false
+	}, nil
 }
 
-// meet returns the addresses of a message of an id on a machine with several cards. A local destination is replaced by
-// the address of another card if a program listens there, and none does on the id's own card. A local source cannot be
-// the address of a message to another card, and is replaced by the own card's.
+// meet returns the addresses of a message on a machine with several cards. A local destination, or 0.0.0.0 or ::, is
+// replaced by the address of the card on which a program listens there. If none does, or that card has no address of
+// the IP version, it stays. A local source cannot be the address of a message to another address, and is replaced by
+// the own card's.
 func (p *Ports) meet(own Card, space wire.PortSpace, source netip.Addr, dest netip.AddrPort) (from netip.Addr, to netip.AddrPort, err error) {
 	if !own.OneMachine() {
 		return source, dest, nil
 	}
 	other := dest.Addr()
-	if own.Local(other) {
+	if own.Local(other) || other.IsUnspecified() {
 		card := p.listener(space, dest, own)
-		if card == own {
+		if card == nil || card == own && (other.IsLoopback() || other.IsUnspecified()) { // FindEnds has a rule for these
 			return source, dest, nil
 		}
-		if other, err = card.LoopbackEnd(other, other); err != nil {
-			return source, dest, err
+		end, err := card.LoopbackEnd(other, other)
+		if err != nil || end.Is4() != other.Is4() {
+			return source, dest, nil
 		}
+		other = end
 	}
 	if own.Local(source) {
 		source, err = own.LoopbackEnd(source, source)
@@ -179,20 +194,12 @@ func (p *Ports) meet(own Card, space wire.PortSpace, source netip.Addr, dest net
 	return source, netip.AddrPortFrom(other, dest.Port()), err
 }
 
-// listener returns the card of an id that listens where a local address leads: own's if one of its ids does, otherwise
-// another card's. If none listens, it returns own.
-func (p *Ports) listener(space wire.PortSpace, dest netip.AddrPort, own Card) Card {
+// listener returns the card of an id that listens where a local address leads: own if one of its ids does; nil if none.
+func (p *Ports) listener(space wire.PortSpace, dest netip.AddrPort, own Card) (found Card) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found := own
 	for _, b := range p.bound[portKey{space, dest.Port()}] {
-		if !b.listens || !b.serves(dest.Addr()) {
-			continue
-		}
-		if b.card == own {
-			return own
-		}
-		if found == own {
+		if b.listens && b.serves(dest.Addr()) && (found == nil || b.card == own) {
 			found = b.card
 		}
 	}
@@ -202,10 +209,8 @@ func (p *Ports) listener(space wire.PortSpace, dest netip.AddrPort, own Card) Ca
 // serves reports whether a local address leads to the binding: it is bound to all addresses or to a local one, of the
 // same IP version or of both.
 func (b *binding) serves(local netip.Addr) bool {
-	if b.address.IsUnspecified() {
-		return !b.afonly || b.address.Is4() == local.Is4()
-	}
-	return b.card.Local(b.address) && b.address.Is4() == local.Is4()
+	either := b.address.IsUnspecified() && !b.afonly
+	return either || (b.local || b.address.IsUnspecified()) && b.address.Is4() == local.Is4()
 }
 
 // setAFOnly sets whether the address is for its IP version only.
@@ -219,7 +224,7 @@ func (p *Ports) setAFOnly(b *binding, only bool) {
 func (p *Ports) narrow(b *binding, address netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b.address = address
+	b.address, b.local = address, b.local && b.address == address
 }
 
 // release frees the port.

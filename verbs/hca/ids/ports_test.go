@@ -41,8 +41,10 @@ func TestSharedPort(t *testing.T) {
 	check(t, p.bind(two))
 	check(t, p.share(further))
 	p.release(one)
-	check(t, p.listen(two))
-	check(t, p.listen(further))
+	for _, b := range []*binding{two, further} {
+		_, err := p.listen(b)
+		check(t, err)
+	}
 }
 
 // TestNarrowedPort: an id that was bound to all addresses, and is now bound to one, does not block the port at other
@@ -112,4 +114,21 @@ func TestPortsAreLeftForOthers(t *testing.T) {
 	}
 	refused(t, err, verbs.ErrLimit, "ports that are given out", "24703 of 28232")
 	check(t, bind(late))
+}
+
+// TestUndoneListen: a binding whose id does not listen after all attracts no requests, and may be reused as before.
+func TestUndoneListen(t *testing.T) {
+	p, card := newPorts(), new(around)
+	b := &binding{portKey: portKey{wire.PortSpaceTCP, 2000}, address: netip.IPv4Unspecified(), card: card, reuse: true}
+	check(t, p.bind(b))
+	undo, err := p.listen(b)
+	check(t, err)
+	to := netip.AddrPortFrom(address("127.0.0.1"), 2000)
+	if p.listener(b.space, to, card) != card || b.reuse {
+		t.Errorf("%+v does not listen", b)
+	}
+	undo()
+	if p.listener(b.space, to, card) != nil || !b.reuse {
+		t.Errorf("%+v listens still", b)
+	}
 }

@@ -225,11 +225,12 @@ func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, 
 
 // bind binds an id to an address and a port. The session is locked.
 func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) error {
-	address, err := s.manager.Card.Own(to.Addr())
+	card := s.manager.Card
+	address, err := card.Own(to.Addr())
 	if err != nil {
 		return err
 	}
-	rules := s.manager.Card.PortRules()
+	rules := card.PortRules()
 	if to.Port() != 0 && int(to.Port()) < rules.Unprivileged && !s.config.MayBindService() {
 		return errno.Kin(fmt.Sprintf("not permitted: port %d; ports below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
 			to.Port(), rules.Unprivileged, s.config.BindPrivilege), unix.EACCES, verbs.ErrPermission) // EACCES crosses to C, as of bind(2)
@@ -237,7 +238,7 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) erro
 	if !i.afonlySet { // like the kernel's cma
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, card: s.manager.Card, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, card: card, local: card.OneMachine() && card.Local(address), reuse: i.reuse, afonly: i.afonly, user: s.config.Quota, whose: whose, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {
